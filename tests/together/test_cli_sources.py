@@ -197,6 +197,12 @@ def test_a_watched_folder_may_disappear_and_come_back(watchable: Program) -> Non
         event(watch, "watching", "notes")
         (watchable.folder / "notes").rename(watchable.folder / "elsewhere")
         event(watch, "missing", "notes")
+        # The empty folder at which a disk was mounted; its files are not listed one by one.
+        (watchable.folder / "notes").mkdir()
+        assert "Is the disk mounted?" in event(watch, "skipped", "notes")["error"]
+        event(watch, "watching", "notes")
+        (watchable.folder / "notes").rmdir()
+        event(watch, "missing", "notes")
         (watchable.folder / "elsewhere" / "tea.md").unlink()
         (watchable.folder / "elsewhere").rename(watchable.folder / "notes")
         event(watch, "removed", "tea.md")
