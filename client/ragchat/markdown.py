@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from markdown_it import MarkdownIt
-
-CITATION = re.compile(r"(\[\d{1,3}\])")
 
 
 def markdown_parser() -> MarkdownIt:

@@ -14,8 +14,9 @@ from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
 
+from ragchat.grounding.citations import MARKER
 from ragchat.grounding.highlight import Highlight
-from ragchat.markdown import CITATION, markdown_parser
+from ragchat.markdown import markdown_parser
 
 # Colours of the terminal's own palette, so that code is readable on light and dark backgrounds.
 CODE_THEME = "ansi_dark"
@@ -95,21 +96,26 @@ def _is_line_end(part: object) -> bool:
 
 
 def _styled(token: Token, highlight: Highlight) -> Iterator[Token]:
-    """Split a text token so that each `[n]`, and each word that stands out, is in a styled span."""
+    """Split a text token so that each citation, and each word that stands out, is in a styled span."""
     if token.type == "image":  # rich shows it before its paragraph, and without its address.
         token = Token("text", "", 0, content=f"{token.content} ({token.attrGet('src') or ''})")
     if token.type != "text":
         yield token
         return
-    for part in CITATION.split(token.content):
-        if CITATION.fullmatch(part):
-            yield from _span("citation", part)
-        else:
-            for words, stands_out in highlight.parts(part):
-                if stands_out:
-                    yield from _span("match", words)
-                elif words:
-                    yield Token("text", "", 0, content=words)
+    end = 0
+    for marker in MARKER.finditer(token.content):
+        yield from _matches(token.content[end : marker.start()], highlight)
+        yield from _span("citation", marker.group())
+        end = marker.end()
+    yield from _matches(token.content[end:], highlight)
+
+
+def _matches(text: str, highlight: Highlight) -> Iterator[Token]:
+    for words, stands_out in highlight.parts(text):
+        if stands_out:
+            yield from _span("match", words)
+        elif words:
+            yield Token("text", "", 0, content=words)
 
 
 def _span(style: str, text: str) -> Iterator[Token]:

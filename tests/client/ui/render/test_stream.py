@@ -179,7 +179,8 @@ def styled(text: str) -> str:
 
 
 def test_citations_stand_out_but_not_in_code() -> None:
-    assert "\x1b[1;36m[1]" in styled("so it is [1]")
+    for marker in ("[1]", "[1, 2]", "[1-3]", "[^1]", "【1†L3】"):
+        assert f"\x1b[1;36m{marker}\x1b[0m" in styled(f"so it is {marker}, and more")
     assert "\x1b[1;36m[1]" not in styled("```\nx[1]\n```")
     assert "\x1b[1;36m[1]" not in styled("`x[1]`")
 
