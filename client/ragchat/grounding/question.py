@@ -25,6 +25,8 @@ GENERAL_FACTOR = 0.35
 CARRIED_FACTOR = 0.5
 # A run in a script without spaces is contained if this share of its character pairs is.
 MIN_SHARE = 0.5
+# What stands before the number of a place in a question, but seldom in that place: "clause 4.3".
+_REFERS = re.compile(rf"\b({packaged('words.toml')['refers']})\b\.? (?=\(?§?\d)", re.IGNORECASE)
 _ASKS_NUMBER = re.compile(rf"\b(?:{'|'.join(packaged('words.toml')['asks_number'])})\b", re.IGNORECASE)
 
 
@@ -75,8 +77,8 @@ class Question:
         """`query` is the query to memory, `weights` memory's weights of its words."""
         text, query = query_part(text), query_part(query)
         own = _weighed(text, weights or {})
-        known = {word.terms for word in own}
-        carried = [word for word in _weighed(query, weights or {}, CARRIED_FACTOR) if word.terms not in known]
+        more = _weighed(query, weights or {}, CARRIED_FACTOR)
+        carried = [word for word in more if all(word.terms != one.terms for one in own)]
         pairs = pairwise(chain.from_iterable(map(index_terms, content_words(text))))
         return cls(text, own, carried, [*dict.fromkeys(pairs)], _ASKS_NUMBER.search(text) is not None)
 
@@ -109,10 +111,12 @@ class Question:
 def _weighed(text: str, weights: Mapping[str, float], factor: float = 1.0) -> list[Word]:
     """The content words of a text, each stem once."""
     found: dict[frozenset[str], Word] = {}
-    names = names_in(text)
+    names = names_in(text) - (referring := {*_REFERS.findall(text)})
     for word in content_words(text):
         known = [weights[part] for part in re.findall(r"\w+", folded(word)) if part in weights]
-        weight, general = max(known, default=USUAL_WEIGHT), is_general(word) and word not in names
+        general = word in referring or (is_general(word) and word not in names)
+        # 4.3 is rarer than 4 and 3.
+        weight = max([*known, USUAL_WEIGHT * (not known or (word in names and not word.isalnum()))])
         if terms := frozenset(index_terms(word)):
             weight *= GENERAL_FACTOR if general else factor
             found.setdefault(terms, Word(word, terms, weight, general, word in names))

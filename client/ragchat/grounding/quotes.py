@@ -24,9 +24,8 @@ def quoted_span(quote: str, text: str) -> tuple[int, int] | None:
         if words := _WORD.findall(part):
             if sum(map(len, words)) > len(text):  # A pattern of many words takes long to compile.
                 return None
-            pattern = r"[\W_]+".join(map(re.escape, words))
-            found = re.compile(pattern, re.IGNORECASE).search(text, max(end, 0))
-            if found is None:
+            pattern = re.compile(r"[\W_]+".join(map(re.escape, words)), re.IGNORECASE)
+            if (found := pattern.search(text, max(end, 0))) is None:
                 return None
             start, end = (found.start() if start < 0 else start), found.end()
     return None if start < 0 else (start, end)

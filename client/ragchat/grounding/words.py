@@ -16,7 +16,8 @@ from typing import Any
 from ragcommon.text.rules import MARKS, PART_END, UNSPACED
 from ragconfig.settings import packaged
 
-_LETTERS = rf"[^\W_{UNSPACED}]++(?:[{MARKS}]++[^\W_{UNSPACED}]*+)*+"
+# § belongs to its number: § 7 is not any 7.
+_LETTERS = rf"(?:§{{1,2}}\s?(?=\d))?[^\W_{UNSPACED}]++(?:[{MARKS}]++[^\W_{UNSPACED}]*+)*+"
 # A comma belongs to a word only within a number: the cells of a CSV file have no spaces between them.
 _WORD = re.compile(
     rf"[{UNSPACED}]+|(?>\d+(?:[.,]\d+)+)(?![^\W_]|['’.-][^\W_])|{_LETTERS}(?:['’.-](?=[^\W_]){_LETTERS})*"
@@ -142,12 +143,12 @@ def _terms_of(word: str) -> Sequence[str]:
     date = _DATE.fullmatch(word)
     month = int(date[2] or date[5]) if date else MONTHS.get(folded(word))
     found = [f"month {month}"] if month else []
-    word = "-".join(filter(None, date.group(1, 3, 4, 6))) if date else word
+    word = "-".join(filter(None, date.group(1, 3, 4, 6))) if date else re.sub(r"§+\s?", "§", word)
     for part in word.split("-"):
         plain = re.sub(r"[.,]", "", part) if _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part) else part
         parts = [one for one in _PART_END.split(plain) if len(one) > 1]  # retryAfter, engine.start
         found += plain.split(",") if "," in plain else ()  # It may be two cells.
-        found += map(_stem, [plain, *(parts if len(parts) > 1 else ())])
+        found += map(_stem, [plain, *(parts if len(parts) > 1 else ()), *filter(None, plain.split("§")[1:])])
     return tuple(found)
 
 

@@ -45,8 +45,7 @@ def small_talk(message: str) -> str | None:
     text, phrase = _plain(message), "|".join(map(re.escape, phrases))
     if len(message) > MAX_CHARACTERS or not re.fullmatch(rf"(?:(?:{phrase})(?: |$))+", text):
         return None
-    found = re.findall(rf"({phrase})(?: |$)", text)
-    replies = [reply for one in found if (reply := phrases[one])]
+    replies = [reply for one in re.findall(rf"({phrase})(?: |$)", text) if (reply := phrases[one])]
     return next((reply.text for reply in replies if reply.is_help), replies[-1].text) if replies else None
 
 

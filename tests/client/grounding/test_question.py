@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ragchat.grounding.question import Question
+from ragchat.grounding.question import USUAL_WEIGHT, Question
 from ragchat.grounding.words import index_terms
 
 
@@ -33,6 +33,20 @@ def test_general_words_weigh_little_and_are_never_missing() -> None:
     boiler, work = asked.words
     assert work.weight < boiler.weight / 2
     assert asked.missing(terms("Tea is hot.")) == ["boiler"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reference"),
+    [("What does clause 4.3 say?", "clause"), ("Was regelt Abs. 4.3?", "Abs"), ("Absatz (4.3)", "Absatz")],
+)
+def test_what_refers_to_a_numbered_part_is_general_and_the_number_is_none_of_its_digits(
+    text: str, reference: str
+) -> None:
+    weights = {reference.lower(): 0.9, "4": 0.1, "3": 0.2}
+    found = {word.text: word for word in Question.of(text, weights=weights).words}
+    assert found[reference].is_general
+    assert found["4.3"].weight == USUAL_WEIGHT
+    assert not Question.of(f"Which {reference} is that?").words[0].is_general
 
 
 def test_words_of_earlier_questions_are_apart() -> None:
@@ -121,6 +135,10 @@ def test_names_numbers_and_acronyms_are_those_that_only_the_same_word_holds(
         ("What did the US sell?", "U.S. exports", False),
         ("What is api_host?", "api_token and db_host", True),
         ("What is api_host?", "the apiHost", False),
+        ("Was steht in § 7 der Satzung?", "§ 6 Vorstand\n7. Kasse", True),
+        ("Was steht in §7 der Satzung?", "§§ 7 und 8 der Satzung", False),
+        ("Was steht in § 9 der Satzung?", "§ 9b der Satzung", True),
+        ("What does Clause 4.3 say?", "4.3 The tenant sweeps.", False),
     ],
 )
 def test_a_name_is_missing_if_no_text_holds_it(question: str, text: str, *, is_missing: bool) -> None:
