@@ -264,7 +264,7 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
                 yield band, None
                 for number in range(len(columns)):
                     yield from _found(text, _column(band, gutters, number))
-        elif starts := _starts(band, cells):
+        elif starts := _starts(band, cells, gutters):
             for start, end in pairwise([0, *starts, len(band)]):
                 yield from _found(text, band[start:end])
         elif _is_list(columns, lengths):
@@ -282,8 +282,11 @@ def _steps_across(band: Sequence[Row], gutters: Sequence[Gutter]) -> int:
     )
 
 
-def _starts(band: Sequence[Row], cells: Sequence[Sequence[str]]) -> list[int]:
-    """Where something else than the rows of a table begins: a heading, or text below its last row."""
+def _starts(band: Sequence[Row], cells: Sequence[Sequence[str]], gutters: Sequence[Gutter]) -> list[int]:
+    """Where something else than the rows of a table begins: a heading, or text below its last row.
+
+    What begins in the first column and ends in another is no cell.
+    """
     full = [number for number, line in enumerate(cells) if sum(map(bool, line)) > 1]
     if len(band) < MIN_ROWS or not full:
         return []
@@ -293,7 +296,11 @@ def _starts(band: Sequence[Row], cells: Sequence[Sequence[str]]) -> list[int]:
     return [
         number
         for number, (step, row, line) in enumerate(zip(steps, band[1:], cells[1:], strict=True), 1)
-        if step > far and number not in full and (row[0].height > tall or (number > full[-1] and line[0]))
+        if number not in full
+        and (
+            (step > far and row[0].height > tall)
+            or (number > full[-1] and (step > far if line[0] else row[0].left < gutters[0][0]))
+        )
     ]
 
 

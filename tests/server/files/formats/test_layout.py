@@ -124,6 +124,14 @@ def test_the_sums_below_a_table_are_rows_of_their_own() -> None:
     assert "|  |  | VAT 19 % | 1,305.30 EUR |\n|  |  | Total | 8,175.30 EUR |\n" in found
 
 
+def test_a_line_directly_below_a_table_that_crosses_its_columns_is_no_cell() -> None:
+    lines = [(str(number), f"Board {number},", "2", "30.00 EUR") for number in range(6)]
+    table = rows(*(row for line in lines for row in (line, ("", "oak"))), columns=(50, 100, 250, 350))
+    found = text_of(*table, (50, 12, "Net total: 180.00 EUR"))
+    assert found is not None
+    assert found.endswith("| 5 | Board 5, oak | 2 | 30.00 EUR |\n\nNet total: 180.00 EUR\n")
+
+
 def test_a_table_that_the_file_holds_column_by_column_is_read_by_rows() -> None:
     table = rows(("Kind", "Minutes"), ("Green", "3"), ("Black", "5"))
     found = text_of(*sorted(table, key=lambda line: line[0]))
