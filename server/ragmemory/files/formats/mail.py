@@ -40,6 +40,8 @@ NO_TEXT = ("image", "audio", "video")
 MESSAGE = "message/rfc822"
 # Characters of a header that are parsed: Python's parser takes quadratic time.
 MAX_HEADER = 10_000
+# An alternative with this many times fewer words than another is a stub.
+STUB = 4
 # Bytes fed to the parser at a time: `parsebytes` takes ten times the memory of the message.
 FED_BYTES = 1 << 16
 
@@ -156,16 +158,27 @@ def _body(message: EmailMessage) -> str:
 
 
 def _texts(part: Message) -> list[str]:
-    """The texts of a message without its attachments; of alternatives, the first with text: usually plain."""
+    """The texts of a message without its attachments.
+
+    Of alternatives, the first that is no stub: usually plain, but that one may only point to the HTML.
+    """
     kind = part.get_content_type()
     if part.is_multipart():
         parts = (one for one in part.get_payload() if isinstance(one, Message) and not _is_attached(one))
         texts = [text for one in parts for text in _texts(one)]
-        return texts[:1] if kind == "multipart/alternative" else texts
+        if kind == "multipart/alternative":
+            least = max(map(_words, texts), default=0) / STUB
+            return [text for text in texts if _words(text) >= least][:1]
+        return texts
     if kind not in ("text/plain", "text/html"):
         return []
     text = markdown(_text(part))[0] if kind == "text/html" else _text(part)
     return [text] if text.strip() else []
+
+
+def _words(text: str) -> int:
+    """The number of words. Addresses are none: HTML has those of links and pictures."""
+    return sum("://" not in word and any(map(str.isalpha, word)) for word in text.split())
 
 
 def _text(part: Message) -> str:

@@ -85,6 +85,15 @@ def test_all_texts_are_read_and_of_alternatives_the_first_with_text() -> None:
     assert found.text == "From: a@b.c\n\nGate 5.\n\nBelow.\n\nCode 7.\n"
 
 
+def test_a_plain_alternative_that_only_points_to_the_other_one_is_not_read() -> None:
+    words = "We offer the gravel for 4,812 euros, including the delivery to your yard on 9 September."
+    html = f"<p>{words}</p><p>Please confirm the order by Friday. <a href='https://a.example/b?c=d'>Confirm</a></p>"
+    stub = read(Path("a.eml"), bytes(message("Offer", "Please view this in HTML.\n", html))).text
+    assert stub.startswith(HEAD.format("Offer") + words)
+    short = read(Path("a.eml"), bytes(message("Offer", f"{words}\n", html))).text
+    assert short == HEAD.format("Offer") + f"{words}\n"
+
+
 @pytest.mark.parametrize("charset", ["", "; charset=iso-8859-1"])
 def test_a_page_that_a_browser_saved_as_one_file_is_read_like_the_page(charset: str) -> None:
     pytest.importorskip("selectolax", reason="selectolax is not installed")
