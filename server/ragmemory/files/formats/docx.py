@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ragmemory.files.formats.archives import attribute, local
 from ragmemory.files.formats.file_text import (
+    CHANGES,
     COMMENTS,
     MAX_REPEATED,
     MAX_SPANNED,
@@ -39,6 +40,7 @@ LEFT_OUT = frozenset(
         *("dPr", "fPr", "naryPr", "radPr", "ctrlPr"),
     )
 )
+TRACKED = frozenset(("ins", "del", "moveFrom"))
 CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 # The parts of formulas that are not written one after another, and the usual signs around a group.
 FORMULAS = frozenset(("f", "rad", "d", "nary", "sSup", "sSub", "sSubSup", "limLow", "limUpp"))
@@ -113,8 +115,9 @@ def read(path: Path, data: bytes) -> FileText:
         for text in dict.fromkeys(text for text in texts if any(map(str.isalpha, text))):
             builder.add(f"{kind.capitalize()}: {text}", kind)
     stated = stated_title(document.core_properties.title or "")
-    has_comments = any(len(comments) for comments in _parts(document, "comments"))
-    return builder.build(stated or title or path.name, COMMENTS if has_comments else "")
+    remarks = [COMMENTS] if any(map(len, _parts(document, "comments"))) else []
+    remarks += [CHANGES] if any(local(one.tag) in TRACKED for one in document.element.body.iter()) else []
+    return builder.build(stated or title or path.name, "; ".join(remarks))
 
 
 def _open(file: IO[bytes]) -> tuple[Document, dict[str, Style], Numberings, dict[str, str]]:

@@ -32,6 +32,8 @@ MAX_SPREAD = 250_000
 NOTE = re.compile(r"\[\^e?\d+\]")
 # The note on a file with comments.
 COMMENTS = "has comments, which were not read"
+# The note on a file with insertions and deletions that were neither accepted nor rejected.
+CHANGES = "has tracked changes, which were read as if accepted"
 BACKTICKS = re.compile("`+")
 # Would be a heading in Markdown, unless it is indented; a backslash would be shown and quoted.
 NUMBER_SIGN = re.compile(r"^ {0,3}(?=#{1,6}(?:\s|$))")

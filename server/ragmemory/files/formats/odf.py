@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ragmemory.files.formats.archives import attribute, local, open_archive, xml
 from ragmemory.files.formats.file_text import (
+    CHANGES,
     COMMENTS,
     Cell,
     FileText,
@@ -81,6 +82,8 @@ def read(path: Path, data: bytes) -> FileText:
         title = next((stated_title(one.text or "") for one in about if local(one.tag) == "title"), "")
     if any(local(one.tag) == "annotation" for one in content.iter()):
         notes.append(COMMENTS)
+    if any(local(one.tag) == "tracked-changes" and len(one) for one in content.iter()):
+        notes.append(CHANGES)
     return builder.build(title or first or path.name, "; ".join(notes))
 
 

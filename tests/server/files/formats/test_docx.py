@@ -251,6 +251,13 @@ def test_comments_are_left_out_with_a_note() -> None:
     assert (found.text, found.note) == ("Order it.\n", "has comments, which were not read")
 
 
+def test_tracked_changes_are_read_as_if_accepted_with_a_note() -> None:
+    runs = "<w:r><w:t>{}</w:t></w:r>".format
+    changed = f"<w:ins>{runs('Six')}</w:ins><w:del><w:r><w:delText>Four</w:delText></w:r></w:del>"
+    found = read(FILE, with_body(f"<w:p>{changed}{runs(' weeks')}</w:p>"))
+    assert (found.text, found.note) == ("Six weeks\n", "has tracked changes, which were read as if accepted")
+
+
 def test_cells_that_span_rows_and_columns_keep_their_places() -> None:
     inner = f"<w:tbl><w:tr>{cell('x')}{cell('y')}</w:tr></w:tbl>"
     rows = (

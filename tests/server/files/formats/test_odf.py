@@ -169,6 +169,15 @@ def test_comments_are_left_out_with_a_note() -> None:
     assert (found.text, found.note) == ("Order it.\n", "has comments, which were not read")
 
 
+def test_tracked_changes_are_read_as_if_accepted_with_a_note() -> None:
+    deleted = (
+        "<text:changed-region><text:deletion><text:p>Four</text:p></text:deletion></text:changed-region>"
+    )
+    changes = f"<text:tracked-changes>{deleted}</text:tracked-changes>"
+    found = read(FILE, archive(odt_members(f"{changes}<text:p>Six weeks</text:p>")))
+    assert (found.text, found.note) == ("Six weeks\n", "has tracked changes, which were read as if accepted")
+
+
 def test_sections_below_the_first_heading_are_read() -> None:
     section = "<text:section><text:h>Costs</text:h><text:p>Nine.</text:p></text:section>"
     found = read(FILE, archive(odt_members(f"<text:h>Report</text:h>{section}")))
