@@ -5,10 +5,12 @@ Nothing is written to disk. Nested archives share the limits of the outermost fi
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
@@ -19,6 +21,7 @@ from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
 from ragmemory.files.formats.detection import HIDDEN, SECRETS, Parser, parser_for, read
 from ragmemory.files.formats.file_text import FileText, TextBuilder, listed, lowered, one_line
 from ragmemory.files.formats.scans import current
+from ragmemory.files.formats.sheets import MAX_ROWS
 from ragmemory.files.formats.text import MARKDOWN_NAMES
 from ragmemory.ingest.documents import MARKDOWN, media_type
 
@@ -26,6 +29,7 @@ from ragmemory.ingest.documents import MARKDOWN, media_type
 MAX_DEPTH = 3
 MAX_NAME = 200
 PROSE = frozenset(("", ".txt", ".text", ".log", *MARKDOWN_NAMES))
+DELIMITERS = {".csv": ",;\t", ".tsv": "\t"}
 # The folder of resource forks that macOS adds to archives.
 METADATA = "__MACOSX"
 
@@ -95,6 +99,8 @@ class Members:
         self._builder.add(f"# {name}", place)
         path = Path(name)
         suffix = path.suffix.lower()
+        if suffix in DELIMITERS:
+            found = _as_table(found, DELIMITERS[suffix])
         is_code = found.media_type != MARKDOWN and suffix not in PROSE and parser_for(path) is None
         if (found.media_type or media_type(path.name)) == MARKDOWN:
             found = replace(found, text=lowered(found.text))
@@ -119,3 +125,22 @@ class Members:
         finally:
             _budget.reset(token)
             left.levels += 1
+
+
+def _as_table(found: FileText, delimiters: str) -> FileText:
+    """A CSV file of several rows as a table: passages repeat its header, and rows are places.
+
+    Rows are counted as in a spreadsheet.
+    """
+    first = found.text.lstrip().partition("\n")[0]
+    delimiter = max(delimiters, key=first.count)
+    try:
+        read_rows = list(csv.reader(StringIO(found.text, newline=""), delimiter=delimiter))
+    except csv.Error:
+        return found
+    rows = {number: list(map(one_line, row)) for number, row in enumerate(read_rows, 1) if any(row)}
+    if not 1 < len(rows) <= MAX_ROWS or delimiter not in first:
+        return found
+    builder = TextBuilder()
+    builder.add_rows([*rows.values()], [f"row {number}" for number in rows])
+    return replace(builder.build(found.title, found.note), tags=found.tags)

@@ -85,6 +85,16 @@ def test_all_texts_are_read_and_of_alternatives_the_first_with_text() -> None:
     assert found.text == "From: a@b.c\n\nGate 5.\n\nBelow.\n\nCode 7.\n"
 
 
+@pytest.mark.parametrize("sign", [",", ";"])
+def test_the_rows_of_an_attached_csv_file_are_a_table_and_have_places(sign: str) -> None:
+    content = f'tea{sign}price\n"a{sign}b"{sign}3\n\nmint{sign}4\n'.encode()
+    found = read(Path("a.eml"), bytes(message("Tea", "Below.\n", attachment="t.csv", content=content)))
+    cell = f"a{sign}b"
+    table = f"| tea | price |\n| --- | --- |\n| {cell} | 3 |\n| mint | 4 |\n"
+    assert found.text.endswith(f"# t.csv\n\n{table}")
+    assert [label for _, label in found.places][-3:] == ["t.csv row 1", "t.csv row 2", "t.csv row 4"]
+
+
 def test_a_plain_alternative_that_only_points_to_the_other_one_is_not_read() -> None:
     words = "We offer the gravel for 4,812 euros, including the delivery to your yard on 9 September."
     html = f"<p>{words}</p><p>Please confirm the order by Friday. <a href='https://a.example/b?c=d'>Confirm</a></p>"
