@@ -87,13 +87,20 @@ def _fitting(
 
 
 def _place(card: Card, link: str, width: int) -> Text:
-    """`[1] notes.md:12–18  Setup › Ports` on one line; names and headings are cut in the middle."""
+    """`[1] notes.md:12–18  Setup › Ports` on one line; a name is cut in the middle, see also `_cut_path`."""
     line = Text(f"[{card.n}] ", "citation")
     line.append(_cut(one_line(card.location), width - line.cell_len), Style(link=link or None))
     headings, room = one_line(card.headings), width - line.cell_len - 2
     if headings and room > _MIN_ROWS:
-        line.append(f"  {_cut(headings, room)}", "heading")
+        line.append(f"  {_cut_path(headings, room)}", "heading")
     return line
+
+
+def _cut_path(headings: str, width: int) -> str:
+    """Headings cut to at most `width` columns; the last one, which names the place, is cut last."""
+    above, sign, last = headings.rpartition(" › ")
+    room = width - cell_len(sign + last)
+    return _cut(above, room) + sign + last if sign and room > 0 else _cut(last, width)
 
 
 def _cut(text: str, width: int) -> str:

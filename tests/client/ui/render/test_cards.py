@@ -164,6 +164,19 @@ def test_as_many_cards_are_shown_as_fit() -> None:
     assert shown(*cards, rows=100)[2] == 3
 
 
+@pytest.mark.parametrize(
+    ("columns", "place"),
+    [
+        (60, "[1] a.md:1–9  An act on …and combs › § 26 The name of a comb"),
+        (36, "[1] a.md:1–9  § 26 The na… of a comb"),
+    ],
+)
+def test_of_headings_that_do_not_fit_the_last_one_is_cut_last(columns: int, place: str) -> None:
+    heading = "An act on the ownership of combs > Part 4, bees and combs > § 26 The name of a comb"
+    _, lines, _ = shown(card("Bees own it.", heading=heading), columns=columns)
+    assert lines[0] == place
+
+
 def test_cards_that_do_not_fit_are_cut_and_lose_their_empty_lines() -> None:
     text = "\n\n".join(LINES[:20])
     first, second = card(text, LINES[9]), card(text, LINES[9], n=2)
