@@ -442,6 +442,18 @@ async def test_a_tool_that_failed_says_why_and_what_to_do(
     ]
 
 
+async def test_a_document_is_also_named_by_its_resource(client: Client) -> None:
+    """Prompts, hits and resources/list name documents in this way."""
+    stored = await called(client, "Inject", text="# Tea\n\nGreen.", metadata={"uri": "tea.md"})
+    resource = f"ragchat://document/{stored['document_id']}"
+    assert (await called(client, "get_document", document=resource))["uri"] == "tea.md"
+    blocks = (await called(client, "search_blocks", document=resource))["blocks"]
+    assert [block["text"] for block in blocks] == ["# Tea", "Green."]
+    assert (await called(client, "delete_document", document=resource))["uri"] == "tea.md"
+    assert (await called(client, "list_versions", document=resource))["uri"] == "tea.md"
+    assert (await called(client, "restore_version", document=resource))["uri"] == "tea.md"
+
+
 async def test_documents_are_listed_shown_forgotten_and_brought_back(client: Client) -> None:
     for name in "ab":
         await called(client, "Inject", text=f"Text of {name}.", metadata={"uri": name, "title": name.upper()})

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
+from ragcommon.contract.documents import DOCUMENT_URIS
 from ragconfig.errors import SettingsError
 from ragmcp.server.tools import Function, Tool
 from ragmemory.mcp.errors import Memory, wire_errors
@@ -62,12 +63,16 @@ def tools_with_rights(memory: Memory, toolsets: Iterable[str]) -> list[tuple[Too
         for tool in _TOOLSETS[name](memory):
             is_of_all = name in _ADMINISTRATIVE and tool.info.name != _IMPORT
             right: Right = "read" if _only_reads(tool) else "admin" if is_of_all else "write"
-            tools.append((structs.replace(tool, function=_with_wire_errors(tool.function)), right))
+            tools.append((structs.replace(tool, function=_mapped(tool.function)), right))
     return tools
 
 
-def _with_wire_errors(function: Function) -> Function:
+def _mapped(function: Function) -> Function:
+    """With the errors of MCP, and with a document named by its resource as well."""
+
     async def mapped(*arguments: Any, **named: Any) -> Any:
+        if "document" in named:
+            named["document"] = named["document"].removeprefix(DOCUMENT_URIS)
         with wire_errors():
             return await function(*arguments, **named)
 

@@ -21,9 +21,10 @@ from ragmemory.types.blocks import BlockKind, EditedDocument, ShownBlock
 
 _IS_TEXT = {"type": "string"}
 
-Document = Annotated[str, Meta(description="A document's id or uri.", max_length=MAX_URI_LENGTH)]
+Document = Annotated[str, Meta(description="A document's id, uri or resource.", max_length=MAX_URI_LENGTH)]
 AnyDocument = Annotated[
-    str, Meta(description="Only this document: its id or uri. Default: all.", max_length=MAX_URI_LENGTH)
+    str,
+    Meta(description="Only this document: its id, uri or resource. Default: all.", max_length=MAX_URI_LENGTH),
 ]
 Version = Annotated[
     int,

@@ -35,7 +35,7 @@ from ragmemory.mcp.toolsets.paging import (
 from ragmemory.types.blocks import ShownBlock
 from ragmemory.types.documents import DocumentOrder
 
-Name = Annotated[str, Meta(description="A document's id or uri.", max_length=MAX_URI_LENGTH)]
+Name = Annotated[str, Meta(description="A document's id, uri or resource.", max_length=MAX_URI_LENGTH)]
 Place = Annotated[
     str,
     Meta(

@@ -27,7 +27,10 @@ from ragmemory.mcp.toolsets.paging import (
 from ragmemory.types.history import Selection, VersionText
 
 Name = Annotated[
-    str, Meta(description="A document's id or uri; it may have been removed.", max_length=MAX_URI_LENGTH)
+    str,
+    Meta(
+        description="A document's id, uri or resource; it may have been removed.", max_length=MAX_URI_LENGTH
+    ),
 ]
 Limit = Annotated[int, Meta(description="How many at most, on this page.", ge=1, le=MAX_VERSIONS)]
 Newest = Annotated[int, Meta(description="How many at most, on all pages.", ge=1, le=MAX_VERSIONS)]
