@@ -70,6 +70,8 @@ logger = logging.getLogger(__name__)
 # Seconds between two heartbeats of a job, and without a heartbeat until its process counts as killed.
 BEAT_SECONDS = 1.0
 SILENT_SECONDS = 5.0
+# The same if another process may read its files, but not this one: it may be starting again.
+LEFT_SECONDS = 600.0
 # Ended jobs whose outcomes stay in memory, and the total of outcomes: 100,000 take about 40 MB. The newest
 # job is always kept.
 KEPT_RUNS = 10
@@ -135,21 +137,40 @@ class Ingestions:
                 logger.warning("Ingestions of killed processes were not resumed: %s", error)
 
     async def _take_over(self) -> None:
-        while (silence := await self._store.ingestions.silence(self._run_id)) is not None:
-            await anyio.sleep(max(BEAT_SECONDS, SILENT_SECONDS - silence))
-            for job in await self._store.ingestions.take_over(self._run_id, SILENT_SECONDS):
-                # Only what the user of this process names is fetched.
-                sources = [source for source in job.sources if not is_address(source)]
-                if not sources or not all(map(self._may_resume, sources)):
-                    logger.warning("The ingestion %s is not resumed: its sources may not be read", job.job_id)
-                    job.status, job.ended_at = "cancelled", now()
-                    await self._store.ingestions.cancel(job)
-                    continue
-                logger.info("Resuming the ingestion %s", job.job_id)
-                ids = job.job_id, sources, job.prune, self._run_id, job.group, job.started_at
-                fresh = Ingestion(*ids, within=job.within)
-                roots = of_stored(self._store.path, self.roots)
-                self._start(JobRun(fresh, Origin("ingestion", job.job_id, job.group), roots))
+        while others := await self._store.ingestions.of_others(self._run_id):
+            patience = [self._patience(job) for job, _ in others]
+            left = [most - silence for most, (_, silence) in zip(patience, others, strict=True)]
+            await anyio.sleep(max(BEAT_SECONDS, min(SILENT_SECONDS, *left)))
+            for most, (job, _) in zip(patience, others, strict=True):
+                if await self._store.ingestions.take_over(job.job_id, self._run_id, most):
+                    await self._resume(job)
+
+    async def _resume(self, job: Ingestion) -> None:
+        sources = _files(job)
+        if not sources or not all(map(self._may_resume, sources)):
+            logger.warning("The ingestion %s is not resumed: its sources may not be read", job.job_id)
+            job.status, job.ended_at = "cancelled", now()
+            await self._store.ingestions.cancel(job)
+            return
+        logger.info("Resuming the ingestion %s", job.job_id)
+        ids = job.job_id, sources, job.prune, self._run_id, job.group, job.started_at
+        fresh = Ingestion(*ids, within=job.within)
+        roots = of_stored(self._store.path, self.roots)
+        self._start(JobRun(fresh, Origin("ingestion", job.job_id, job.group), roots))
+
+    def _patience(self, job: Ingestion) -> float:
+        """The seconds for which a job may be silent until this process takes it over."""
+        return LEFT_SECONDS if any(map(self._is_for_others, _files(job))) else SILENT_SECONDS
+
+    def _is_for_others(self, source: str) -> bool:
+        """Whether another process may read a file, but not this one."""
+        try:
+            self.allowed(source)
+        except PathNotAllowed:
+            return may_use(self._store.path, source)
+        except BadArgument:
+            pass
+        return False
 
     def _may_resume(self, source: str) -> bool:
         try:
@@ -421,6 +442,11 @@ class Ingestions:
             await self._writer.forget_all(missing, run.origin, self._store.engine.machine)
         for uri in missing:
             run.add(FileOutcome(uri, "removed" if prune else "missing"))
+
+
+def _files(job: Ingestion) -> list[str]:
+    """The sources of a job that may be resumed: only what the user of this process names is fetched."""
+    return [source for source in job.sources if not is_address(source)]
 
 
 def _path(source: str) -> str:

@@ -73,29 +73,25 @@ class IngestionStore(StorePart):
                 [job.status, _encoded(job), job.job_id],
             )
 
-    async def take_over(self, run_id: str, silent_seconds: float) -> list[Ingestion]:
-        """Take over the jobs that another process of this machine has not saved for some time."""
-        async with self._engine.transaction() as connection:
-            now = self._engine.dialect.now
-            rows = await connection.execute_fetchall(
-                f"UPDATE ingestions SET run_id = ?1, beat = {now}"
-                f" WHERE status = 'running' AND beat < {now} - ?2 AND run_id <> ?1 AND machine = ?3"
-                " RETURNING job",
-                [run_id, silent_seconds, self._engine.machine],
-            )
-            return _decoded(rows)
-
-    async def silence(self, run_id: str) -> float | None:
-        """The seconds since a job of another process of this machine was saved, of the longest silent one.
-
-        None if there is none.
-        """
-        [(seconds,)] = await self._engine.read(
-            f"SELECT {self._engine.dialect.now} - min(beat) FROM ingestions"
+    async def of_others(self, run_id: str) -> list[tuple[Ingestion, float]]:
+        """The jobs that run in other processes of this machine, with the seconds since each was saved."""
+        rows = await self._engine.read(
+            f"SELECT job, {self._engine.dialect.now} - beat FROM ingestions"
             " WHERE status = 'running' AND run_id <> ? AND machine = ?",
             [run_id, self._engine.machine],
         )
-        return None if seconds is None else float(seconds)
+        return [(job, float(row[1])) for row in rows for job in _decoded([row])]
+
+    async def take_over(self, job_id: str, run_id: str, silent_seconds: float) -> bool:
+        """Take over a job, unless its process has saved it in the last seconds, or another has taken it."""
+        async with self._engine.transaction() as connection:
+            now = self._engine.dialect.now
+            cursor = await connection.execute(
+                f"UPDATE ingestions SET run_id = ?1, beat = {now} WHERE job_id = ?2"
+                f" AND status = 'running' AND beat < {now} - ?3 AND run_id <> ?1 AND machine = ?4",
+                [run_id, job_id, silent_seconds, self._engine.machine],
+            )
+            return cursor.rowcount > 0
 
     async def running(self) -> list[Ingestion]:
         """The jobs that run in any process."""

@@ -470,6 +470,7 @@ async def test_a_job_is_not_resumed_by_a_server_that_may_not_read_its_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(module, "LEFT_SECONDS", 0.2)
     monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
     private = notes(tmp_path / "private", 2)
     async with jobs_of(tmp_path, Scripted()) as jobs:
@@ -478,6 +479,24 @@ async def test_a_job_is_not_resumed_by_a_server_that_may_not_read_its_files(
         others = memory.ingestions
         assert (await ended(others, (await others.newest(1))[0])).status == "cancelled"
         assert (await memory.maintenance.stats()).documents == 0
+
+
+async def test_a_job_is_left_to_a_server_that_may_read_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as the server of an editor that starts again, while another program has the memory open, too."""
+    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+    private = notes(tmp_path / "private", 2)
+    async with memory_in(tmp_path, str(tmp_path / "docs")) as other:
+        async with jobs_of(tmp_path, Scripted()) as jobs:
+            job = await jobs.start([str(private)], prune=False, origin=ORIGIN)
+            other.ingestions.wake()
+        left, _ = await other.ingestions.status(job.job_id, wait_seconds=1)
+        assert left.status == "running"
+        async with memory_in(tmp_path) as memory:
+            resumed = await ended(memory.ingestions, job)
+            assert (resumed.job_id, resumed.status, resumed.added) == (job.job_id, "completed", 2)
 
 
 @SQLITE_ONLY
@@ -511,13 +530,13 @@ async def test_a_job_that_no_program_of_ours_has_stored_stops_nothing(
         await jobs.start([str(folder)], prune=False, origin=ORIGIN)
     sql(tmp_path / "memory.db", f"UPDATE ingestions SET job = {job}")
     looked = anyio.Event()
-    take_over = IngestionStore.take_over
+    of_others = IngestionStore.of_others
 
-    async def look(self: IngestionStore, run_id: str, silent_seconds: float) -> list[Ingestion]:
+    async def look(self: IngestionStore, run_id: str) -> list[tuple[Ingestion, float]]:
         looked.set()
-        return await take_over(self, run_id, silent_seconds)
+        return await of_others(self, run_id)
 
-    monkeypatch.setattr(IngestionStore, "take_over", look)
+    monkeypatch.setattr(IngestionStore, "of_others", look)
     async with memory_in(tmp_path) as memory:
         own = memory.ingestions
         await memory.warm_up()

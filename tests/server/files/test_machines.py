@@ -303,8 +303,8 @@ async def test_a_job_is_resumed_only_on_its_machine_and_cancelled_anywhere(
     assert resumed.job_id != other.job_id  # the same request on another machine is another job
     assert await two.memory._store.ingestions.begin(job(one.place.as_uri())) == other
     assert (await one.memory.ingestions.cancel(other.job_id)).status == "cancelled"
-    assert await two.memory._store.ingestions.silence("another") is None
-    assert await two.memory._store.ingestions.take_over("another", 0.0) == []
+    assert await two.memory._store.ingestions.of_others("another") == []
+    assert not await two.memory._store.ingestions.take_over(resumed.job_id, "another", 0.0)
     with one.folder():
         # Not before: the services, which have just started, would take the jobs over without the folder.
         monkeypatch.setattr(module, "SILENT_SECONDS", 0.0)
