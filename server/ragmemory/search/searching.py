@@ -38,6 +38,7 @@ Outcome = TypeVar("Outcome")
 
 # Weight of the matches of single words against the cosine. Results hardly change from .25 to .5.
 MATCH_WEIGHT = 1 / 3
+NO_MATCH = "No document matches the filter."
 # Attempts of a query while the index loses chunks, or its hits are replaced.
 _ATTEMPTS = 3
 # Seconds after which the model is loaded, even without a query.
@@ -82,12 +83,17 @@ class Search:
         """Search everything committed before the call; with `only_code`, only source code.
 
         Misspelt words are corrected by those of this memory. Hits below `min_score` are left out.
-        Without the embedder it searches by words alone, and the notice says so. Hits on damaged pages are
-        left out. Raises BadArgument, EmbedderMismatch.
+        Without the embedder it searches by words alone, and the notice says so, as it does if no document
+        matches the filter. Hits on damaged pages are left out. Raises BadArgument, EmbedderMismatch.
         """
         condition = self._condition(filter, only_code=only_code)
         self._is_asked.set()
-        return await self._retry_after_repair(partial(self._query, text, top_k, condition, min_score))
+        found = await self._retry_after_repair(partial(self._query, text, top_k, condition, min_score))
+        if filter and not found.hits and not found.empty:
+            _, matching = await self._store.documents.page(0, filter=filter)
+            if not matching:
+                found = replace(found, notice=f"{NO_MATCH} {found.notice}".rstrip())
+        return found
 
     async def _query(
         self,

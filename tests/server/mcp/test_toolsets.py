@@ -218,7 +218,8 @@ async def test_an_empty_memory_is_an_empty_result_that_says_so(client: Client) -
     assert found.text == "Memory is empty: nothing was injected yet."
     await called(client, "Inject", text="Foxes jump.", metadata={"tags": ["a"]})
     found = await attempt(client, "Query", query="foxes", filter={"tags": ["b"]})
-    assert (found.text, found.structured(dict)["empty"]) == ("Nothing was found in memory.", False)
+    text = "No document matches the filter.\n\nNothing was found in memory."
+    assert (found.text, found.structured(dict)["empty"]) == (text, False)
 
 
 async def test_a_notice_stands_above_the_hits(client: Client, embedder: SwitchableEmbedder) -> None:
@@ -440,6 +441,18 @@ async def test_a_tool_that_failed_says_why_and_what_to_do(
         "There is no document nothing in memory.",
         "`ragchat memory ls` lists the documents.",
     ]
+
+
+async def test_a_filter_that_no_document_matches_is_named(client: Client) -> None:
+    """Such as a misspelt key: a model took "nothing was found" for an answer about the whole memory."""
+    await called(client, "Inject", text="Foxes jump.", metadata={"tags": ["animals"]})
+    found = await attempt(client, "Query", query="foxes", filter={"tag": "animals"})
+    assert found.text == "No document matches the filter.\n\nNothing was found in memory."
+    assert (await called(client, "semantic_search", query="foxes", filter={"tags": "a"}))["notice"] == (
+        "No document matches the filter."
+    )
+    found = await attempt(client, "Query", query="foxes", filter={"tags": "animals"}, min_score=1)
+    assert found.text == "Nothing was found in memory."
 
 
 async def test_a_document_is_also_named_by_its_resource(client: Client) -> None:
