@@ -84,7 +84,7 @@ class MemoryDamaged(RagMemoryError):
     reason: str
     place: str = ""
     sentence = "The memory {path} is damaged{at_place}: {reason}."
-    hint = "`ragchat memory verify` lists the damage and the remedies."
+    hint = "`ragchat memory verify` and the tool verify_memory list the damage and the remedies."
 
     @property
     def at_place(self) -> str:
@@ -211,7 +211,7 @@ class DocumentNotFound(RagMemoryError):
     document: str
     code = "RESOURCE_NOT_FOUND"
     sentence = "There is no document {document} in memory."
-    hint = "`ragchat memory ls` lists the documents."
+    hint = "`ragchat memory ls` and the tool list_documents list the documents."
 
 
 class ChunkNotFound(RagMemoryError):
@@ -243,7 +243,10 @@ class NotAWrite(RagMemoryError):
     seq: int
     code = "NOT_UNDOABLE"
     sentence = "There is no write {seq} in the journal that could be undone. Nothing was changed."
-    hint = "`ragchat memory log` lists the writes with their numbers; an undo cannot be undone."
+    hint = (
+        "`ragchat memory log` and the tool list_journal list the writes with their numbers; "
+        "an undo cannot be undone."
+    )
 
 
 class WrittenLater(RagMemoryError):
@@ -252,7 +255,7 @@ class WrittenLater(RagMemoryError):
     uris: Sequence[str]
     code = "UNDO_CONFLICT"
     sentence = "Nothing was undone, because these documents were written again later: {named}."
-    hint = "Undo the later writes as well; `ragchat memory log` lists them."
+    hint = "Undo the later writes as well; `ragchat memory log` and the tool list_journal list them."
 
     @property
     def named(self) -> Sequence[str]:
@@ -279,7 +282,7 @@ class VersionNotFound(RagMemoryError):
     uri: str
     version: int
     code = "VERSION_NOT_FOUND"
-    hint = "`ragchat memory versions` lists the versions of a document."
+    hint = "`ragchat memory versions` and the tool list_versions list the versions of a document."
 
     def __str__(self) -> str:
         which = f"version {self.version}" if self.version else "earlier version"
@@ -383,7 +386,7 @@ class SourceNotFound(RagMemoryError):
     path: str
     covered_by: str = ""
     others: Sequence[str] = ()
-    hint: str = "`ragchat source ls` lists them."
+    hint: str = "`ragchat source ls` and the tool list_sources list them."
     code = "RESOURCE_NOT_FOUND"
 
     def __str__(self) -> str:
@@ -396,7 +399,9 @@ class NoSources(RagMemoryError):
     """`others` are the machines that have sources."""
 
     others: Sequence[str] = ()
-    hint: str = "`ragchat source add PATH` adds a folder; `ragchat sync PATH` needs none."
+    hint: str = (
+        "`ragchat source add PATH` and the tool add_sources add a folder; `ragchat sync PATH` needs none."
+    )
     sentence = "There are no sources yet{elsewhere}."
 
     @property

@@ -91,7 +91,8 @@ def test_logs_on_a_full_disk_stop_nothing_and_are_not_on_the_screen(tmp_path: Pa
     failed = ragchat("memory", "show", "nothing.md")
     assert (failed.code, failed.out) == (1, "")
     assert failed.err == (
-        "ragchat: There is no document nothing.md in memory.\n  `ragchat memory ls` lists the documents.\n"
+        "ragchat: There is no document nothing.md in memory.\n"
+        "  `ragchat memory ls` and the tool list_documents list the documents.\n"
     )
 
 

@@ -166,3 +166,20 @@ def test_the_details_of_an_error_are_its_data_without_the_hint() -> None:
 
 def test_an_embedder_mismatch_names_the_command_that_embeds_again() -> None:
     assert "ragchat memory reembed" in EmbedderMismatch("a", 1, "b").hint
+
+
+def test_a_hint_that_names_a_command_names_its_tool_as_well() -> None:
+    """A model that reads it has no shell."""
+    tools = {
+        "`ragchat memory log`": "list_journal",
+        "`ragchat memory ls`": "list_documents",
+        "`ragchat memory verify`": "verify_memory",
+        "`ragchat memory versions`": "list_versions",
+        "`ragchat source add PATH`": "add_sources",
+        "`ragchat source ls`": "list_sources",
+    }
+    hints = {error.hint for error, _ in SENTENCES}
+    for command, tool in tools.items():
+        named = [hint for hint in hints if command in hint]
+        assert named, command
+        assert all(tool in hint for hint in named), named

@@ -100,7 +100,8 @@ async def test_a_tool_that_a_model_calls_answers_with_text_and_passages(tmp_path
         failed = await memory.call("get_document", {"document": "none"})
         assert (failed.ok, failed.hits) == (False, [])
         assert failed.text == (
-            "There is no document none in memory.\n`ragchat memory ls` lists the documents."
+            "There is no document none in memory.\n"
+            "`ragchat memory ls` and the tool list_documents list the documents."
         )
 
 
@@ -178,7 +179,7 @@ async def test_what_to_do_is_apart_from_what_went_wrong(tmp_path: Path) -> None:
         with pytest.raises(MemoryRefused) as caught:
             await memory.show("none")
     assert str(caught.value) == "There is no document none in memory."
-    assert caught.value.hint == "`ragchat memory ls` lists the documents."
+    assert caught.value.hint == "`ragchat memory ls` and the tool list_documents list the documents."
 
 
 async def test_an_answer_of_another_shape_is_an_unusable_memory() -> None:

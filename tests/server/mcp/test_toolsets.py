@@ -439,7 +439,7 @@ async def test_a_tool_that_failed_says_why_and_what_to_do(
     assert missing.structured(dict)["errorCode"] == "RESOURCE_NOT_FOUND"
     assert [item.text for item in missing.content if isinstance(item, TextContent)] == [
         "There is no document nothing in memory.",
-        "`ragchat memory ls` lists the documents.",
+        "`ragchat memory ls` and the tool list_documents list the documents.",
     ]
 
 
