@@ -62,7 +62,7 @@ def tools_with_rights(memory: Memory, toolsets: Iterable[str]) -> list[tuple[Too
             raise UnknownToolset(name, tuple(_TOOLSETS))
         for tool in _TOOLSETS[name](memory):
             is_of_all = name in _ADMINISTRATIVE and tool.info.name != _IMPORT
-            right: Right = "read" if _only_reads(tool) else "admin" if is_of_all else "write"
+            right: Right = "read" if only_reads(tool) else "admin" if is_of_all else "write"
             tools.append((structs.replace(tool, function=_mapped(tool.function)), right))
     return tools
 
@@ -79,6 +79,7 @@ def _mapped(function: Function) -> Function:
     return mapped
 
 
-def _only_reads(tool: Tool) -> bool:
+def only_reads(tool: Tool) -> bool:
+    """Whether a tool changes nothing."""
     hints = tool.info.annotations
     return hints is not UNSET and hints.read_only_hint is True
