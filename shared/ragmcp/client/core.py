@@ -70,7 +70,7 @@ class Core:
         self.identity = identity
         self.handlers = handlers
         self.declared = handlers.capabilities()
-        self.log_level: base.LogLevel | UnsetType = UNSET
+        self.log_level: base.LogLevel | UnsetType = UNSET if handlers.on_log is None else "info"
 
     @property
     def modern(self) -> bool:

@@ -147,6 +147,14 @@ async def test_log_messages_come_from_the_level_that_was_set(way: tuple[str, Era
 
 
 @everywhere
+async def test_a_client_that_takes_log_messages_gets_them_in_every_era(way: tuple[str, EraName]) -> None:
+    heard: list[LogMessage] = []
+    async with connected(way, on_log=heard.append) as client:
+        await client.call_tool("Log", timeout=10)
+    assert [message.level for message in heard] == ["info", "error"]
+
+
+@everywhere
 async def test_a_ping_is_answered(way: tuple[str, EraName]) -> None:
     async with connected(way) as client:
         await client.ping()
