@@ -2,7 +2,7 @@
 
 A response that breaks is resumed. A session that the server has lost is renewed: the handshake is repeated,
 and so are the requests whose effect lasts as long as the session. A standing stream (GET) carries the
-messages that belong to no response.
+messages that belong to no response. After a renewal all lists count as changed.
 Source: 2025-11-25 basic/transports, "Streamable HTTP".
 """
 
@@ -20,12 +20,13 @@ from ragmcp.backoff import Backoff
 from ragmcp.errors import ConnectionClosed, RagMcpError, ServerUnreachable
 from ragmcp.http.client import EVENTS, JSON_HEADERS, NO_ANSWER, Deliver, Http, Response, status_of
 from ragmcp.legacy.schema import InitializeResult
-from ragmcp.protocol import headers
+from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.connection import CANCELLED
 from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.framing import EventDecoder, Line
 from ragmcp.protocol.jsonrpc import Failure, Id, Message, Request, Success
 from ragmcp.protocol.schema.resources import ResourceParams
+from ragmcp.protocol.schema.subscriptions import list_changed
 
 log = logging.getLogger(__name__)
 
@@ -195,6 +196,9 @@ class SessionClient:
                 raise
             await self._listen()
             await self._repeat_lasting()
+            for name in ("tools", "prompts", "resources"):  # A server that was started again may have others.
+                changed = jsonrpc.encode_notification(list_changed(name).method, {})
+                await self._deliver(changed, jsonrpc.parse(changed))
 
     async def _repeat_lasting(self) -> None:
         for request, line in [*self._lasting.values()]:
@@ -205,19 +209,14 @@ class SessionClient:
 
     async def _deliver_all_but_answer(self, line: Line, message: Message) -> None:
         """Deliver the messages of a repeated request: its caller has its answer already."""
-        match message:
-            case Failure(_, error):
-                raise error.as_error()
-            case Success():
-                pass
-            case _:
-                await self._deliver(line, message)
+        if isinstance(message, Failure):
+            raise message.error.as_error()
+        if not isinstance(message, Success):
+            await self._deliver(line, message)
 
     def _remember(self, request: Request, line: bytes) -> None:
         match request.method:
-            case "logging/setLevel":
-                self._lasting[request.method, ""] = request, line
-            case "resources/subscribe":
+            case "logging/setLevel" | "resources/subscribe":
                 self._lasting[request.method, _uri(request)] = request, line
             case "resources/unsubscribe":
                 self._lasting.pop(("resources/subscribe", _uri(request)), None)
@@ -286,6 +285,7 @@ def pause(events: EventDecoder | None, backoff: Backoff) -> float:
 
 
 def _uri(request: Request) -> str:
+    """The resource of a request; "" if it has none."""
     with suppress(*DECODE_ERRORS):
         return msgspec.json.decode(request.params, type=ResourceParams).uri
     return ""

@@ -20,7 +20,7 @@ from ragmcp.protocol.framing import EventDecoder
 from ragmcp.protocol.schema.base import Result
 from ragmcp.protocol.schema.input import Root
 from ragmcp.protocol.schema.resources import ResourceParams
-from ragmcp.protocol.schema.subscriptions import Filter
+from ragmcp.protocol.schema.subscriptions import Filter, list_changed
 from tests.support.http_script import Heard, Said, Script, error, event, initialized, result, scripted
 
 NO_STREAM = Said(405, b"Method Not Allowed")
@@ -87,6 +87,21 @@ async def test_a_forgotten_session_is_begun_anew_with_all_that_the_server_was_to
     assert methods[:3] == ["notifications/initialized", "logging/setLevel", "resources/subscribe"]
     assert methods.count("tools/call") == 3
     assert server.methods().count("initialize") == 2
+
+
+async def test_in_a_new_session_the_lists_may_be_others() -> None:
+    """The server may have been started again, after an update or with other settings."""
+
+    def answer(heard: Heard) -> Said:
+        is_known = heard.headers["mcp-session-id"] != "session-1"
+        return done(heard) if is_known else Said(404, error(heard, -32001, "Session not found"))
+
+    wanted = Filter(tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True)
+    async with scripted(serving(answer), "legacy") as (client, _), client.subscribe(wanted) as news:
+        await client.call_tool("t", timeout=5)
+        with anyio.fail_after(10):
+            changes = [await anext(news) for _ in range(3)]
+    assert changes == [list_changed(name) for name in ("tools", "prompts", "resources")]
 
 
 async def test_all_who_hear_at_once_that_the_session_is_forgotten_go_on_in_a_new_one() -> None:
