@@ -462,6 +462,15 @@ async def test_a_document_is_also_named_by_its_resource(client: Client) -> None:
     assert (await called(client, "get_document", document=resource))["uri"] == "tea.md"
     blocks = (await called(client, "search_blocks", document=resource))["blocks"]
     assert [block["text"] for block in blocks] == ["# Tea", "Green."]
+    for tool, content in (
+        ("Inject", {"text": "# Tea\n\nBlack.", "metadata": {"uri": resource, "title": "Tea"}}),
+        ("ingest_document", {"content": "# Tea\n\nWhite.", "source_url": resource}),
+    ):
+        stored = await called(client, tool, **content)
+        assert (stored["uri"], stored["status"]) == ("tea.md", "updated")
+    other = await called(client, "Inject", text="Mint.", metadata={"uri": "ragchat://document/none"})
+    assert (other["uri"], other["status"]) == ("ragchat://document/none", "added")
+    assert (await called(client, "get_document", document=other["uri"]))["text"] == "Mint."
     assert (await called(client, "delete_document", document=resource))["uri"] == "tea.md"
     assert (await called(client, "list_versions", document=resource))["uri"] == "tea.md"
     assert (await called(client, "restore_version", document=resource))["uri"] == "tea.md"

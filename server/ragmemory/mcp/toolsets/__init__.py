@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -40,6 +41,9 @@ _ADMINISTRATIVE = frozenset({"ingestion", "code", "maintenance"})
 _IMPORT = "import_documents"
 
 
+_RESOURCE = re.compile(rf"^{re.escape(DOCUMENT_URIS)}([0-9a-f]{{16}})$")
+
+
 class UnknownToolset(SettingsError):
     name: str
     known: Sequence[str]
@@ -72,7 +76,7 @@ def _mapped(function: Function) -> Function:
 
     async def mapped(*arguments: Any, **named: Any) -> Any:
         if "document" in named:
-            named["document"] = named["document"].removeprefix(DOCUMENT_URIS)
+            named["document"] = _RESOURCE.sub(r"\1", named["document"])
         with wire_errors():
             return await function(*arguments, **named)
 

@@ -20,7 +20,7 @@ from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import MAX_FOUND_DOCUMENTS, MAX_POINTS, MAX_URI_LENGTH, TOKEN_BYTES
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
-from ragmemory.mcp.toolsets.memory import LONG_CHARACTERS, Filter, Group, Question
+from ragmemory.mcp.toolsets.memory import LONG_CHARACTERS, Filter, Group, Question, with_own_uri
 from ragmemory.mcp.toolsets.paging import (
     DEFAULT_TOKENS,
     Cursor,
@@ -232,7 +232,9 @@ def _writing_tools(memory: Memory) -> list[Tool]:
         metadata = {key: value for key, value in given.items() if value}
         try:
             with wire_errors():
-                return await (await memory()).writer.inject(content, metadata, origin_of(call))
+                service = await memory()
+                metadata = await with_own_uri(service, metadata)
+                return await service.writer.inject(content, metadata, origin_of(call))
         except InvalidArguments as error:
             raise InvalidArguments(_ARGUMENTS.get(error.path, error.path), error.reason) from None
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 from msgspec.structs import replace
 
-from ragcommon.contract.documents import Injected
+from ragcommon.contract.documents import DOCUMENT_URIS, Injected
 from ragcommon.contract.search import QueryResult
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.call import Call
@@ -116,7 +117,9 @@ def memory_tools(memory: Memory) -> list[Tool]:
         """
         if len(text) > LONG_CHARACTERS:
             await call.background()
-        injected = await (await memory()).writer.inject(text, metadata or {}, origin_of(call, group))
+        service = await memory()
+        metadata = await with_own_uri(service, metadata or {})
+        injected = await service.writer.inject(text, metadata, origin_of(call, group))
         return ToolResult([TextContent(text=_outcome(injected))], injected)
 
     @tool(read_only=True)
@@ -136,6 +139,18 @@ def memory_tools(memory: Memory) -> list[Tool]:
         return ToolResult([TextContent(text=text)], result)
 
     return [Inject, Query]
+
+
+async def with_own_uri(service: MemoryService, metadata: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of a document; if it is named by its resource, with its uri instead."""
+    from ragmemory.errors import DocumentNotFound
+
+    uri = metadata.get("uri")
+    if isinstance(uri, str) and uri.startswith(DOCUMENT_URIS):
+        with suppress(DocumentNotFound):
+            document = await service.documents.find(uri.removeprefix(DOCUMENT_URIS))
+            return {**metadata, "uri": document.uri}
+    return metadata
 
 
 async def what_to_call(service: MemoryService) -> str:
