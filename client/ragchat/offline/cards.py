@@ -287,10 +287,11 @@ def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
 
 
 def _repeats(window: Window, other: Window) -> bool:
-    """Whether `other` says the same as the best piece of `window`, and almost all of the rest."""
+    """Whether `other` has almost all terms of `window`, with those of its best piece and all numbers."""
     piece = window.evidence.pieces[window.best]
-    said = index_terms(window.hit.full_text[piece.start : piece.end])
-    return other.terms.issuperset(said) and are_alike(window.terms, other.terms)
+    said = {*index_terms(window.hit.full_text[piece.start : piece.end])}
+    new = {term for term in window.terms - other.terms if term in said or re.search(r"\d", term)}
+    return not new and are_alike(window.terms, other.terms)
 
 
 def _newest_first(windows: Sequence[Window]) -> Sequence[Window]:
