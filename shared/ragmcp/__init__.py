@@ -40,6 +40,7 @@ _HOMES = {
     "serve_stdio": "stdio.serve",
     "tool": "server.tools",
 }
+__all__ = list(_HOMES)
 
 
 if not TYPE_CHECKING:  # For mypy it would make every name valid.

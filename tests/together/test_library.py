@@ -69,6 +69,10 @@ def test_every_name_is_imported_when_it_is_first_used() -> None:
     assert not hasattr(ragmcp, "Nothing")
 
 
+def test_all_names_can_be_imported_at_once(tmp_path: Path) -> None:
+    assert printed(tmp_path, "-c", "from ragmcp import *; print(tool.__name__)") == "tool\n"
+
+
 def test_the_limits_of_the_library_are_those_of_the_program() -> None:
     table = packaged("memory.toml")["http"]
     assert {name: table[name] for name in HttpLimits.__struct_fields__} == {
