@@ -17,7 +17,9 @@ from ragmemory.files.formats.file_text import (
     Damaged,
     FileText,
     TextBuilder,
+    bracketed,
     one_line,
+    script,
     shifted,
     stated_title,
 )
@@ -342,26 +344,17 @@ def _formula(name: str, formula: Element) -> str:
     parts = {local(part.tag): _text(part).strip() for part in formula}
     base, over, under = (parts.get(kind, "") for kind in ("e", "sup", "sub"))
     if name == "f":
-        return "/".join(_bracketed(parts.get(kind, "")) for kind in ("num", "den"))
+        return "/".join(bracketed(parts.get(kind, "")) for kind in ("num", "den"))
     if name == "rad":
-        degree = _script(parts.get("deg", ""), is_raised=True)
+        degree = script(parts.get("deg", ""), is_raised=True)
         return f"{degree}√({base})"
     if name == "nary":
         sign = _properties(formula, "naryPr").get("chr")
         base, after = "∫" if sign is None else _value(sign), base
-        return f"{base}{_script(under, is_raised=False)}{_script(over, is_raised=True)} {after}"
+        return f"{base}{script(under, is_raised=False)}{script(over, is_raised=True)} {after}"
     limit = parts.get("lim", "")
     under, over = (under, over or limit) if name == "limUpp" else (under or limit, over)
-    return f"{base}{_script(under, is_raised=False)}{_script(over, is_raised=True)}"
-
-
-def _bracketed(part: str) -> str:
-    return part if part.isalnum() else f"({part})"
-
-
-def _script(part: str, *, is_raised: bool) -> str:
-    written = shifted(part, is_raised=is_raised)
-    return written if written != part or not part else f"{'^' if is_raised else '_'}{{{part}}}"
+    return f"{base}{script(under, is_raised=False)}{script(over, is_raised=True)}"
 
 
 def _is_struck(run: Element) -> bool:

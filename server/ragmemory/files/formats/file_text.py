@@ -57,7 +57,9 @@ NO_TITLE = re.compile(
 RAISED = str.maketrans("0123456789+-−–=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾ⁿⁱ")
 LOWERED = str.maketrans("0123456789+-−–=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎")
 # An exponent or index; not the end of a word (1st, 2e, Mme), a sign, small print or the mark of a note.
-SHIFTED = re.compile(r"[^\W\d_aeodr]|[+−–-]|[^\s\[]{0,9}\d[^\s\[]{0,9}|\d[\d\s.,;–-]*", re.IGNORECASE)
+SHIFTED = re.compile(
+    r"[^\W\d_aeodr]|[+−–-][^\s\[]{0,9}|[^\s\[]{0,9}\d[^\s\[]{0,9}|\d[\d\s.,;–-]*", re.IGNORECASE
+)
 LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 # The text of a cell, and how many columns and rows it spans.
 Cell: TypeAlias = tuple[str, int, int]
@@ -216,6 +218,17 @@ def shifted(text: str, *, is_raised: bool) -> str:
     if all(ord(char) in known for char in bare):
         return text.translate(known)
     return text.replace(bare, f"{sign}{bare}" if len(bare) == 1 else f"{sign}{{{bare}}}")
+
+
+def script(part: str, *, is_raised: bool) -> str:
+    """An exponent or index of a formula: "²", "_{max}"."""
+    written = shifted(part, is_raised=is_raised)
+    return written if written != part or not part else f"{'^' if is_raised else '_'}{{{part}}}"
+
+
+def bracketed(part: str) -> str:
+    """A part of a fraction."""
+    return part if part.isalnum() else f"({part})"
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -25,6 +25,7 @@ from ragmemory.files.formats.file_text import (
     stated_title,
     table,
 )
+from ragmemory.files.formats.mathml import linear
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -107,6 +108,9 @@ MAX_TURNING = 400
 BETWEEN_LINKS = re.compile(r"[\s|·•›»>/]*[|·•›»>][\s|·•›»>/]*")
 # A line that is no heading.
 ANY_TEXT = re.compile(r"^(?!#|$)", re.MULTILINE)
+# Formulas of MathJax: their TeX, and how they are drawn.
+TEX = 'script[type^="math/tex"]'
+DRAWN = "mjx-container, .MathJax_Preview, .MathJax, .MathJax_Display, .MathJax_SVG, .MathJax_CHTML"
 TEXTS = "p, ul, ol, dl, pre, h1, h2, h3, h4, h5, h6"
 
 
@@ -165,6 +169,12 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool, with_links: bool = False
 
 def _clean(root: LexborNode) -> None:
     """Remove what a reader does not see or read, and write what has no text of its own as text."""
+    # What MathJax draws stands beside the TeX, or around the formula for screen readers.
+    for formula in root.css(TEX):
+        formula.replace_with(formula.text() or "")
+    for drawn in root.css(DRAWN):
+        shown = drawn.css_first("math") if drawn.tag == "mjx-container" else None
+        drawn.replace_with(_written(shown) if shown is not None else "")
     for formula in root.css("math"):
         formula.replace_with(_written(formula))
     # Links of headings to themselves: "¶" or "#".
@@ -354,10 +364,10 @@ class _Blocks:
 
 
 def _written(formula: LexborNode) -> str:
-    """A formula in TeX if the page states that, else its symbols."""
+    """A formula in TeX if the page states that, else in one line."""
     tex = formula.css_first('annotation[encoding="application/x-tex"]')
     stated = formula.attributes.get("alttext") or (tex.text() if tex is not None else "")
-    return stated or (formula.css_first("semantics > *") or formula).text() or ""
+    return stated or linear(formula)
 
 
 def _write_shifted(root: LexborNode) -> None:

@@ -1,4 +1,7 @@
-"""HTML: the main text as Markdown."""
+"""HTML: the main text as Markdown.
+
+Covers `mathml`.
+"""
 
 from __future__ import annotations
 
@@ -123,6 +126,53 @@ def test_a_formula_is_given_in_tex_or_by_its_symbols() -> None:
         )
         == "# On k\n\nOne a_1, E=.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("formula", "written"),
+    [
+        (
+            "<mi>s</mi><mo>=</mo><mfrac><mn>1</mn><mn>2</mn></mfrac><mi>a</mi><msup><mi>t</mi><mn>2</mn></msup>",
+            "s=1/2 at²",
+        ),
+        ("<msup><mn>10</mn><mrow><mo>−</mo><mn>8</mn></mrow></msup>", "10⁻⁸"),
+        ("<msqrt><mfrac><mi>l</mi><mrow><mi>g</mi><mo>+</mo><mi>a</mi></mrow></mfrac></msqrt>", "√(l/(g+a))"),
+        ("<mroot><mi>x</mi><mn>3</mn></mroot>", "³√(x)"),
+        ("<mn>2</mn><mi>d</mi><mi>sin</mi><mo>\u2061</mo><mi>θ</mi>", "2d sin θ"),
+        ("<msub><mi>F</mi><mrow>\n<mi>h</mi> <mi>k</mi></mrow></msub>", "F_{hk}"),
+        (
+            "<munderover><mo>∑</mo><mrow><mi>j</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover>",
+            "∑_{j=1}ⁿ",
+        ),
+        ("<msubsup><mi>x</mi><mn>0</mn><mo>′</mo></msubsup>", "x₀′"),
+        ("<mover><mi>x</mi><mo>¯</mo></mover>", "x\u0304"),
+        ("<mfrac linethickness=0><mi>n</mi><mi>k</mi></mfrac>", "binom(n, k)"),
+        (
+            "<mtable><mtr><mtd>1</mtd><mtd>0</mtd></mtr><mtr><mtd>0</mtd><mtd>2</mtd></mtr></mtable>",
+            "[1, 0; 0, 2]",
+        ),
+        ("<semantics><mi>E</mi><annotation-xml><mi>no</mi></annotation-xml></semantics>", "E"),
+        ("<mrow>" * 70 + "<mi>x</mi><mi>y</mi>", "xy"),
+    ],
+)
+def test_a_formula_without_tex_is_in_one_line(formula: str, written: str) -> None:
+    assert text_of(f"<p>Let <math>{formula}</math> be.") == f"Let {written} be.\n"
+
+
+def test_formulas_of_mathjax_are_in_tex_or_those_for_screen_readers() -> None:
+    drawn = "<span class=MathJax_Preview></span><span class=MathJax><nobr>L</nobr></span>"
+    for_readers = "<mjx-assistive-mml><math><mi>r</mi></math></mjx-assistive-mml>"
+    assert (
+        text_of(
+            f"<p>One {drawn}<script type='math/tex; mode=display'>L&lt;1</script> and "
+            f"<mjx-container><mjx-math aria-hidden=true>2</mjx-math>{for_readers}</mjx-container>, all."
+        )
+        == "One L&lt;1 and r, all.\n"
+    )
+
+
+def test_an_exponent_with_a_sign_stays_apart() -> None:
+    assert text_of("<p>2e<sup>−λt</sup> of the 3<sup>rd</sup>") == "2e^{−λt} of the 3rd\n"
 
 
 def test_the_mark_of_a_note_is_no_part_of_a_word() -> None:
