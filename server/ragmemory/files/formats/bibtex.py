@@ -24,6 +24,11 @@ LETTERS = {
 }
 LETTER = re.compile(rf"(?<!\\)\\(?:({'|'.join(LETTERS)})(?![A-Za-z])(?:\{{\}}|[ \t])?|([&%$#_]))")
 BRACES = re.compile(r"\{([^\W\d_A-Za-z])\}")
+# In LaTeX, \O and \v{r} may be commands of the author in a formula, but not within a word or alone in braces.
+FORMULA = re.compile(r"(\$[^$]*\$?)")
+SPECIAL = re.compile(
+    rf"(?<=[^\W\d_])\\({'|'.join(LETTERS)})(?![A-Za-z])(?:\{{\}}|[ \t])?|\{{\\({'|'.join(LETTERS)})\}}"
+)
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -31,6 +36,21 @@ def read(path: Path, data: bytes) -> FileText:
     found = text.read(path, data)
     shown = LETTER.sub(lambda one: LETTERS.get(one[1]) or one[2], ACCENT.sub(_accented, found.text))
     return replace(found, text=BRACES.sub(r"\1", shown))
+
+
+def accented(line: str) -> str:
+    """A line of LaTeX with accents and special letters as characters, outside of formulas between "$"."""
+
+    def written(found: re.Match[str]) -> str:
+        around = found.string[found.start() - 1 : found.start()] + found.string[found.end() : found.end() + 1]
+        is_text = not found[1].isalpha() or around == "{}" or any(map(str.isalpha, around))
+        return _accented(found) if is_text else found[0]
+
+    parts = FORMULA.split(line)
+    for at in range(0, len(parts), 2):
+        shown = SPECIAL.sub(lambda one: LETTERS[one[1] or one[2]], ACCENT.sub(written, parts[at]))
+        parts[at] = BRACES.sub(r"\1", shown)
+    return "".join(parts)
 
 
 def _accented(found: re.Match[str]) -> str:

@@ -3,30 +3,59 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ragcommon.files.decoding import decode
+from ragmemory.files.formats.bibtex import accented
 from ragmemory.files.formats.file_text import CODE_FENCE, FileText, not_a_heading, one_line
 from ragmemory.ingest.documents import MARKDOWN
 
 LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
-HEADING = re.compile(rf"[ \t]*\\({'|'.join(LEVELS)})\*?(?:\[[^]]*\])?\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}")
-TITLE = re.compile(r"[ \t]*\\title(?:\[[^]]*\])?\{(.*)\}")
+# The title of a slide is as deep as a subsubsection.
+SLIDE = "#" * (LEVELS.index("subsubsection") + 1)
+BRACED = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
+HEADING = re.compile(rf"[ \t]*\\({'|'.join(LEVELS)}|frametitle)\*?(?:\[[^]]*\])?{BRACED}")
+FRAME = re.compile(rf"[ \t]*\\begin\{{frame\}}(?:<[^>]*>)?(?:\[[^]]*\])?{BRACED}")
+TITLE = re.compile(rf"^[ \t]*\\title(?:\[[^]]*\])?{BRACED}", re.MULTILINE)
+THANKS = re.compile(rf"\\thanks{BRACED}")
 ABSTRACT = re.compile(r"[ \t]*\\begin\{abstract\}[ \t]*$")
 LISTING = re.compile(r"[ \t]*\\(begin|end)\{(?:[vV]erbatim\*?|lstlisting|minted)\}")
 COMMENT = re.compile(r"(?<!\\)%.*")
 # Commands without text, alone in their line.
 SILENT = "begin end label documentclass usepackage maketitle tableofcontents centering newpage clearpage"
 HIDDEN = re.compile(rf"[ \t]*(?:\\(?:{'|'.join(SILENT.split())})(?:\[[^]]*\]|\{{[^{{}}]*\}})*[ \t]*)*$")
+# A theorem with its name, in distinction from a table with its place: "[ht]", "[label=a)]", "[fragile]".
+NAMED = re.compile(
+    r"[ \t]*\\begin\{(?!(?:figure|table|tikz\w*|itemize|enumerate|description|frame|algorithm\w*)\b)"
+    r"([^\W\d_]+)\*?\}\[(?=[^=\]]*\]|[^=\]]*\{)((?:[^][{}]|\{[^{}]*\})*)\]"
+)
+NAME = re.compile(r"[^\W\d_a-z]\w|\w\w\w* \w")
+THEOREM = re.compile(r"\\(?:newtheorem|declaretheorem)\*?\{([^\W\d_]+)\}(?:\[[^]]*\])?\{([^{}\\]+)\}")
+UNNAMED = re.compile(r"[ \t]*\\begin\{([^\W\d_]+)\*?\}")
 # A character, a command of which the argument is shown, a line break, a brace, a space that is not broken.
 COMMAND = re.compile(r"\\([&%$#_{}])|\\(?:[a-zA-Z]+\*?[ \t]*|\\)|[{}~]")
+# Commands of the author that stand for a text: \newcommand{\tool}{Kite\xspace}, \def\tool{Kite}.
+DEFINED = re.compile(
+    r"^[ \t]*\\(?:(?:re)?newcommand\*?\{?|def)\\([a-zA-Z]+)\}?"
+    r"\{((?:[\w .,:;'()/+~-]|\\(?:text\w\w|emph)\{[\w .+~-]*\})*)(?:\\xspace)?\}",
+    re.MULTILINE,
+)
 
 
 def read(path: Path, data: bytes) -> FileText:
     """The text with Markdown's headings and fences. Raises NotText."""
     decoded = decode(data)
     lines = decoded.text.split("\n")
-    stated = first = ""
+    plain = "\n".join(COMMENT.sub("", line) for line in lines)
+    kinds, defined = dict(THEOREM.findall(plain)), _defined(plain)
+
+    def written(text: str) -> str:
+        return accented(defined(text)) if "\\" in text else text
+
+    title = TITLE.search(plain)
+    stated = _shown(written(THANKS.sub("", title[1]))) if title else ""
+    first = ""
     is_code = False
     for at, line in enumerate(lines):
         if listing := LISTING.match(line):
@@ -37,14 +66,35 @@ def read(path: Path, data: bytes) -> FileText:
         elif ABSTRACT.match(line):
             lines[at] = f"{'#' * (LEVELS.index('section') + 1)} Abstract"
         elif (heading := HEADING.match(line)) and HIDDEN.match(COMMENT.sub("", line[heading.end() :])):
-            name = _shown(heading[2])
-            lines[at] = f"{'#' * (LEVELS.index(heading[1]) + 1)} {name}"
+            name = _shown(written(heading[2]))
+            level = SLIDE if heading[1] == "frametitle" else "#" * (LEVELS.index(heading[1]) + 1)
+            lines[at] = f"{level} {name}"
             first = first or name
+        elif (frame := FRAME.match(line)) and _shown(frame[1]):
+            lines[at] = f"{SLIDE} {_shown(written(frame[1]))}"
         else:
-            stated = stated or _shown(title[1] if (title := TITLE.match(line)) else "")
             text = COMMENT.sub("", line).rstrip()
-            lines[at] = "" if HIDDEN.match(text) else not_a_heading(text)
+            text = _theorem(text, kinds) if HIDDEN.match(text) else text
+            lines[at] = not_a_heading(text if DEFINED.match(text) else written(text))
     return FileText("\n".join(lines), stated or first or path.name, decoded.note, media_type=MARKDOWN)
+
+
+def _theorem(line: str, kinds: Mapping[str, str]) -> str:
+    """What is printed of a line that begins a theorem: "Lemma (of the kite)"; nothing of other commands."""
+    named = NAMED.match(line)
+    if named and NAME.search(name := _shown(accented(named[2]))):
+        return f"{kinds.get(named[1]) or named[1].capitalize()} ({name})"
+    unnamed = UNNAMED.match(line)
+    return kinds.get(unnamed[1], "") if unnamed else ""
+
+
+def _defined(text: str) -> Callable[[str], str]:
+    """Write commands that the author has defined as names or words."""
+    texts = {name: shown for name, body in DEFINED.findall(text) if (shown := _shown(body))}
+    if not texts:
+        return lambda line: line
+    used = re.compile(rf"\\({'|'.join(texts)})(?![a-zA-Z])(?:\{{\}}|\\(?= ))?")
+    return lambda line: used.sub(lambda found: texts[found[1]], line)
 
 
 def _shown(text: str) -> str:

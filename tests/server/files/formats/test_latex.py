@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ragmemory.files.formats.latex import read
 
 FILE = Path("kite.tex")
@@ -52,3 +54,39 @@ def test_headings_and_listings_become_those_of_markdown_and_lines_keep_their_num
 def test_the_first_heading_is_the_title_where_none_is_stated() -> None:
     assert read(FILE, b"\\chapter{Wind}\nIt blows.\n").title == "Wind"
     assert read(FILE, b"It blows.\n").title == "kite.tex"
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (r"\begin{theorem}[LaSalle's principle]\label{thm:a}", "Theorem (LaSalle's principle)"),
+        (r"\begin{lem}[Erd\H{o}s, \emph{1947}]", "Lemma (Erdős, 1947)"),
+        (r"\begin{lem}\label{lem:a}", "Lemma"),
+        (r"\begin{proof}[Proof of \cref{thm:a}]", "Proof (Proof of thm:a)"),
+        (r"\begin{theorem}\label{thm:b}", ""),
+        (r"\begin{figure}[Htb]", ""),
+        (r"\begin{multicols}[2]", ""),
+        (r"\begin{axis}[xlabel={Time of day}]", ""),
+        (r"\begin{frame}[fragile]{The \emph{tail}}", "##### The tail"),
+        (r"\frametitle{Gusts}", "##### Gusts"),
+        (r"\tool is light, \tool{}s are not; \tools.", r"Kite 2 is light, Kite 2s are not; \tools."),
+        (
+            r"Na\"ive M\"{u}ller, {\'E}cole, Stra\ss{}e, {\O}re, Dvo\v{r}\'ak, {\c{C}}a",
+            "Naïve Müller, École, Straße, Øre, Dvořák, Ça",
+        ),
+        (
+            r"The norm $\v{r}a + \O(n)$ of \O(1) is 5\% of \v{r}.",
+            r"The norm $\v{r}a + \O(n)$ of \O(1) is 5\% of \v{r}.",
+        ),
+    ],
+)
+def test_names_of_theorems_and_slides_accents_and_words_of_the_author_are_written(
+    line: str, shown: str
+) -> None:
+    head = "\\newtheorem{lem}[thm]{Lemma}\n\\newcommand{\\tool}{Kite~2\\xspace}\n"
+    assert read(FILE, f"{head}{line}\nIt holds.\n".encode()).text == f"{head}{shown}\nIt holds.\n"
+
+
+def test_a_title_may_have_several_lines_and_thanks() -> None:
+    title = "\\title[Short]{On the \\textbf{tail\n  \\emph{of}} % of all\n kites\\thanks{To {all}.}}\n"
+    assert read(FILE, title.encode()).title == "On the tail of kites"
