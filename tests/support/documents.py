@@ -14,13 +14,27 @@ def pdf(
 ) -> bytes:
     """A PDF with one line of text for each line of a page; "" makes one without text, bytes are its content.
 
-    The fonts F1 and, in bold, F2 may be used there. No password opens an encrypted PDF. `annotations` are
-    those of each page, as dictionaries.
+    The fonts F1 and, in bold, F2 may be used there, and F3 and F4, bitmaps whose characters have no names.
+    No password opens an encrypted PDF. `annotations` are those of each page, as dictionaries.
     """
+    glyph = b"500 0 0 0 400 500 d1 0 0 400 500 re f"
+    bitmaps = (
+        b"<< /Type /Font /Subtype /Type3 /FontBBox [0 0 500 500] /FontMatrix [.001 0 0 .001 0 0] /FirstChar 0"
+        b" /LastChar 255 /Widths [%s] /Encoding << /Differences [0 %s] >> /CharProcs << %s >>"
+        b" /Resources << >> >>"
+        % (
+            b"500 " * 256,
+            b" ".join(b"/a%d" % code for code in range(256)),
+            b" ".join(b"/a%d 4 0 R" % code for code in range(256)),
+        )
+    )
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"",
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(glyph), glyph),
+        bitmaps,
+        bitmaps,
     ]
     kids = []
     for page in pages:
@@ -28,7 +42,7 @@ def pdf(
         kids.append(len(objects) + 1)
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R"
-            b" /F2 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold >> >> >>"
+            b" /F2 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold >> /F3 5 0 R /F4 6 0 R >> >>"
             b" /Annots [%s] /Contents %d 0 R >>" % (annotations, len(objects) + 2)
         )
         objects.append(

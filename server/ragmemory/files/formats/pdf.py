@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from ctypes import create_string_buffer
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from ctypes import c_void_p, cast, create_string_buffer
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -57,6 +58,22 @@ ACCENTED = re.compile(
     rf"c¸(?!c)|(?:(?<=[^\W\d_]) (?=˛)|(?<=[^\W\d_]) (?={ACCENT.pattern} ))?({ACCENT.pattern}) ?([^\W\d_])"
 )
 MAX_ACCENTS = 50
+# Accents that are put on letters: this many of a page; so many characters apart in the text; the distance of
+# their boxes in font sizes. PUT is left in their places, which are closed.
+MAX_OVER, NEAR, OVER = 1_000, 400, 0.3
+PUT = "\0"
+MOVED = re.compile(r"(?<= )\0 | ?\0(?=\r?\n|\Z)|\0")
+MAX_SPACES = 100
+# Codes of TeX's encodings T1 and TS1, and those of T1 that are no letters in Latin-1.
+T1 = dict(enumerate("“”„«»–—\u200c\u2080ıȷﬀﬁﬂﬃﬄ", 0x10)) | {
+    **dict(enumerate("ĂĄĆČĎĚĘĞĹĽŁŃŇŊŐŔŘŚŠŞŤŢŰŮŸŹŽŻĲİđ§", 0x80)),
+    **dict(enumerate("ăąćčďěęğĺľłńňŋőŕřśšşťţűůÿźžżĳ¡¿£", 0xA0)),
+    **{0xD7: "Œ", 0xDF: "ẞ", 0xF7: "œ", 0xFF: "ß"},
+}
+T1_ONLY = frozenset((*range(0x10, 0x17), *range(0x1B, 0x20), 0xFF))
+TS1 = {0x84: "†", 0x85: "‡", 0x87: "‰", 0x88: "•", 0x97: "™", 0xBF: "€"}
+LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\u200c": ""})
+OF_TEX = re.compile(rf"[\x10-\x1f\x80-\x9f¿ÿ]|{ACCENT.pattern}")
 # From this many jumps in reading order on, the layout of a page is analysed, and a failure is reported.
 MIN_JUMPS = 3
 MANY_JUMPS = 12
@@ -188,23 +205,27 @@ def _read(page: pypdfium2.PdfTextPage) -> _Page:
 
     Plain prose is detected by the boxes of its lines: those of all characters take ten times as long.
     """
-    read = _arranged(page)
+    read = _arranged(page, _mended(page))
     if ACCENT.search(read.text) is None or not _has_overlaid(page):
         return read
     lines = [line._replace(text=composed(line.text)) for line in read.lines]
     return read._replace(text=composed(read.text), lines=lines)
 
 
-def _arranged(page: pypdfium2.PdfTextPage) -> _Page:
+def _arranged(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> _Page:
+    from pypdfium2.raw import FPDFText_GetUnicode
+
     plain: str = page.get_text_bounded()
-    lines = list(_lines(page))
+    if mended:
+        plain = _with(plain, [chr(FPDFText_GetUnicode(page, at)) for at in range(page.count_chars())], mended)
+    lines = list(_lines(page, mended))
     count = page.count_rects()
     if count > MAX_RECTS or page.count_chars() > MAX_ARRANGED:
         return _Page(_joined(plain), True, lines)
     jumps = crossings(Box(*page.get_rect(number)) for number in range(count))
     if jumps < MIN_JUMPS:
         return _Page(_joined(plain), True, lines)
-    text, unknown = arranged(list(_characters(page)))
+    text, unknown = arranged(list(_characters(page, mended)))
     return _Page(_joined(text or plain), min(jumps, unknown) < MANY_JUMPS, lines)
 
 
@@ -257,10 +278,26 @@ def _drawn(page: pypdfium2.PdfPage) -> Image:
 
 
 def _joined(text: str) -> str:
-    return DIVIDED.sub("", text).replace("\r\n", "\n")
+    return DIVIDED.sub("", text).replace("\r\n", "\n").translate(LIGATURES)
 
 
-def _lines(page: pypdfium2.PdfTextPage) -> Iterator[Line]:
+def _with(plain: str, text: Sequence[str], mended: Mapping[int, str]) -> str:
+    """The text of a page, where PDFium sets other spaces and drops some characters, with the mended ones."""
+    parts, at = list[str](), 0
+    for place, character in enumerate(text):
+        start = at + len(plain[at : at + MAX_SPACES]) - len(plain[at : at + MAX_SPACES].lstrip(" \r\n"))
+        if plain[start : start + 1] == character and character not in " \r\n":
+            parts += plain[at:start], mended.get(place, character)
+            at = start + 1
+        elif place in mended:
+            if text[place - 1 : place] in ([" "], ["\n"]):
+                parts.append(plain[at:start])
+                at = start
+            parts.append(mended[place])
+    return MOVED.sub("", "".join(parts) + plain[at:])
+
+
+def _lines(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Iterator[Line]:
     """The lines of a page with their font sizes: the smallest of the first, middle and last character."""
     from pypdfium2.raw import (
         FPDFText_GetFontInfo,
@@ -285,7 +322,11 @@ def _lines(page: pypdfium2.PdfTextPage) -> Iterator[Line]:
         middle = (found.start() + found.end()) // 2
         places = [place for place in (found.start(), middle, found.end() - 1) if not text[place].isspace()]
         size = round(min(FPDFText_GetFontSize(page, place) for place in places), 1)
-        yield Line(found[0].replace("\0", ""), round(size + BOLD * all(map(is_bold, places)), 1))
+        line = found[0]
+        if mended:
+            line = "".join(mended.get(place, text[place]) for place in range(found.start(), found.end()))
+        line = MOVED.sub("", line).translate(LIGATURES).strip()
+        yield Line(line, round(size + BOLD * all(map(is_bold, places)), 1))
 
 
 def _outline(document: pypdfium2.PdfDocument) -> Iterator[Bookmark]:
@@ -296,10 +337,69 @@ def _outline(document: pypdfium2.PdfDocument) -> Iterator[Bookmark]:
             yield Bookmark(page, bookmark.level + 1, bookmark.get_title())
 
 
-def _characters(page: pypdfium2.PdfTextPage) -> Iterator[tuple[str, Box]]:
+def _characters(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Iterator[tuple[str, Box]]:
     from pypdfium2.raw import FS_RECTF, FPDFText_GetLooseCharBox, FPDFText_GetUnicode
 
     box = FS_RECTF()
     for number in range(page.count_chars()):
-        FPDFText_GetLooseCharBox(page, number, box)
-        yield chr(FPDFText_GetUnicode(page, number)), Box(box.left, box.bottom, box.right, box.top)
+        text = mended.get(number) or chr(FPDFText_GetUnicode(page, number))
+        if text != PUT:
+            FPDFText_GetLooseCharBox(page, number, box)
+            yield text, Box(box.left, box.bottom, box.right, box.top)
+
+
+def _mended(page: pypdfium2.PdfTextPage) -> dict[int, str]:
+    """What is meant by characters that the fonts of TeX have in other places, and by accents over letters."""
+    if OF_TEX.search(page.get_text_range()) is None:
+        return {}
+    return _decoded(page) | _on_letters(page)
+
+
+def _decoded(page: pypdfium2.PdfTextPage) -> dict[int, str]:
+    """The characters of fonts without names, bitmaps of TeX, whose codes PDFium takes for those of Latin-1.
+
+    Such a font with letters has TeX's encoding T1 if a code is used that is no letter elsewhere, as for "fi".
+    """
+    from pypdfium2.raw import (
+        FPDFText_GetFontInfo,
+        FPDFText_GetTextObject,
+        FPDFText_GetUnicode,
+        FPDFTextObj_GetFont,
+    )
+
+    fonts = defaultdict[int, dict[int, int]](dict)
+    name = create_string_buffer(MAX_FONT_NAME)
+    for place in range(page.count_chars()):
+        printed = FPDFText_GetTextObject(page, place)
+        if printed and FPDFText_GetFontInfo(page, place, name, MAX_FONT_NAME, None) <= 1:
+            font = cast(FPDFTextObj_GetFont(printed), c_void_p).value or 0
+            fonts[font][place] = FPDFText_GetUnicode(page, place)
+    texts = [
+        codes for codes in fonts.values() if any(ord("a") <= code <= ord("z") for code in codes.values())
+    ]
+    is_t1 = any(code in T1_ONLY for codes in texts for code in codes.values())
+    found = {place: T1[code] for codes in texts if is_t1 for place, code in codes.items() if code in T1}
+    signs = [codes for codes in fonts.values() if codes not in texts]
+    return found | {place: TS1[code] for codes in signs for place, code in codes.items() if code in TS1}
+
+
+def _on_letters(page: pypdfium2.PdfTextPage) -> dict[int, str]:
+    """Letters with the accents that are printed over them, wherever these stand in the text."""
+    from pypdfium2.raw import FPDFText_GetFontSize, FPDFText_GetUnicode
+
+    text = [chr(FPDFText_GetUnicode(page, place)) for place in range(page.count_chars())]
+    found = dict[int, str]()
+    for place in [place for place, character in enumerate(text) if character in ACCENTS][:MAX_OVER]:
+        left, bottom, right, _ = page.get_charbox(place)
+        size = FPDFText_GetFontSize(page, place)
+        for near in range(max(place - NEAR, 0), min(place + NEAR, len(text))):
+            letter = normalize("NFC", text[near].replace("ı", "i") + ACCENTS[text[place]])
+            if near in found or len(letter) > 1 or not letter.isalpha():
+                continue
+            box = page.get_charbox(near)
+            if box[0] <= (left + right) / 2 <= box[2] and -OVER * size < bottom - box[3] < OVER * size:
+                found |= {near: letter, place: PUT}
+                if text[place - 1 : place] == [" "] and text[place + 1 : place + 2] in ([" "], ["\r"], []):
+                    found[place - 1] = PUT
+                break
+    return found

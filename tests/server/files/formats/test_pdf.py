@@ -40,6 +40,28 @@ def test_accents_printed_over_letters_are_part_of_them() -> None:
     assert "´on" in shown(-100)
 
 
+def test_accents_printed_over_letters_are_part_of_them_wherever_they_stand() -> None:
+    # Words, and then the accents over "u" and "o" and one over nothing.
+    words = "BT /F1 12 Tf 72 720 Td (Vier fur Ol) Tj 0 -20 Td (Grosse) Tj ET"
+    accents = "BT /F1 12 Tf 101.3 720 Td (\xc8) Tj -14.6 -20 Td (\xc8) Tj 100 0 Td (\xc8) Tj ET"
+    text = read(PAPER, pdf([f"{words} {accents}".encode("latin-1")])).text
+    assert text.replace("¨", "").split() == ["Vier", "für", "Ol", "Grösse"]
+    assert text.count("¨") == 1
+
+
+def test_characters_of_bitmaps_of_tex_are_those_of_its_encoding() -> None:
+    def shown(text: str, font: str = "F3") -> str:
+        content = f"BT /F4 12 Tf 72 720 Td (\x88) Tj /F1 12 Tf (\xa0a ) Tj /{font} 12 Tf ({text}) Tj ET"
+        return read(PAPER, pdf([content.encode("latin-1")])).text
+
+    assert (
+        shown("gro\xffe De\x1cnition, 14\x1515, Szyma\xabska")
+        == "•\xa0a große Definition, 14–15, Szymańska\n"
+    )
+    assert "«caf\xe9»" in shown("\xabcaf\xe9\xbb")
+    assert "ÿ" in shown("Lou\xffs", "F1")
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
