@@ -15,6 +15,10 @@ from ragmemory.ingest.documents import first_heading
 Lines = str | list[str]
 # Characters of a cell's output; the rest is mostly training logs.
 MAX_OUTPUT = 4_000
+# What stands for a plot or an object: "<Figure size 432x288 with 1 Axes>", "[<lines.Line2D at 0x7f3c>]".
+OBJECT = re.compile(
+    r"^\[?<(?:[^<>\n]* at 0x[0-9a-f]+|Figure size [^<>\n]*|Axes(?:Subplot)?:[^<>\n]*)>,?\]?$\n?", re.MULTILINE
+)
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 
 
@@ -68,7 +72,7 @@ def _printed(output: Output) -> str:
     if output.output_type == "error":
         return f"{output.ename}: {output.evalue}\n"
     plain = output.text or output.data.get("text/plain", "")
-    text = clean(COLOURS.sub("", _joined(plain)))
+    text = OBJECT.sub("", clean(COLOURS.sub("", _joined(plain))))
     return text if not text or text.endswith("\n") else f"{text}\n"
 
 

@@ -44,6 +44,21 @@ def test_text_code_and_output_are_read_cell_by_cell() -> None:
     assert found.places == [(1, "cell 1"), (4, "cell 2"), (8, "cell 2"), (13, "cell 4"), (17, "cell 4")]
 
 
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("<Figure size 432x288 with 1 Axes>", ""),
+        ("<AxesSubplot:xlabel='mm'>", ""),
+        ("[<matplotlib.lines.Line2D at 0x7f3c>]", ""),
+        ("(3, <Weekday.MON: 1>)", "(3, <Weekday.MON: 1>)\n"),
+    ],
+)
+def test_what_stands_for_a_plot_is_no_output(label: str, shown: str) -> None:
+    plot = {"output_type": "display_data", "data": {"text/plain": [label], "image/png": "iVBOR"}}
+    found = read(FILE, notebook({"cell_type": "code", "source": "plot()", "outputs": [plot]})).text
+    assert found == "```python\nplot()\n```\n" + (f"\n```\n{shown}```\n" if shown else "")
+
+
 def test_a_long_output_is_cut() -> None:
     log = {"output_type": "stream", "text": "x" * (MAX_OUTPUT + 1)}
     assert (
