@@ -46,11 +46,12 @@ CODE_FENCE = "````"
 MAX_LEVEL = 6
 # Names in a note; the others are only counted.
 MAX_NAMED = 10
-# Default titles that programs write: ReportLab, PowerPoint, LaTeX's hyperref, Word (with the file name) and
-# HTML editors.
+# Default titles that programs write: ReportLab, PowerPoint, LaTeX's hyperref, Word (with the file name), HTML
+# editors; and names of files, such as those by dvips and layout programs.
 NO_TITLE = re.compile(
     r"untitled( (document|page|presentation))?( ?\d+)?|unbenannt( ?\d+)?|\(anonymous\)|unspecified|no title"
-    r"|powerpoint[ -]presentation|microsoft (word|powerpoint|excel) - .*",
+    r"|powerpoint[ -]presentation|microsoft (word|powerpoint|excel) - .*"
+    r"|\S+\.(dvi|tex|e?ps|docx?|rtf|odt|pptx?|xlsx?|indd|qxd|p65|pmd)",
     re.IGNORECASE,
 )
 # Characters that are also written raised or lowered.

@@ -101,7 +101,9 @@ def test_pages_without_text_are_named() -> None:
     assert paper.title == "paper.pdf"
 
 
-@pytest.mark.parametrize("title", ["untitled", " Untitled Document 1", "Microsoft Word - draft3.doc"])
+@pytest.mark.parametrize(
+    "title", ["untitled", " Untitled Document 1", "Microsoft Word - draft3.doc", "lni.dvi"]
+)
 def test_a_default_title_of_a_program_is_ignored(title: str) -> None:
     assert read(PAPER, pdf(["One."], title=title)).title == "paper.pdf"
     assert read(PAPER, pdf(["One."], title=f"The {title} case")).title == f"The {title} case".replace(
