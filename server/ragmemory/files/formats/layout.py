@@ -251,7 +251,7 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
     rows = list(_lines(rows))
     yield [row for row in rows if row[0].parts > 1], None
     for band in _bands(rows):
-        gutters = _gutters(band)
+        gutters = _without_few(text, band, _gutters(band))
         cells = [_cells(text, row, gutters) for row in band]
         columns = [[cell for cell in column if cell] for column in zip(*cells, strict=True)]
         lengths = [median(map(len, column)) if column else 0 for column in columns]
@@ -271,6 +271,22 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
             yield band, None
         elif crossing >= MIN_ROWS and unclear <= MAX_UNCLEAR * len(band):
             yield band, "\n" + "\n".join(table(_joined(band, cells))) + "\n"
+
+
+def _without_few(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> Sequence[Gutter]:
+    """The gutters between columns of prose, in which the number of a heading is no column of its own."""
+    columns = [
+        [cell for cell in column if cell]
+        for column in zip(*(_cells(text, row, gutters) for row in band), strict=True)
+    ]
+    full = [number for number, column in enumerate(columns) if len(column) > len(band) * MAX_CROSSING]
+    is_prose = 1 < len(full) <= MAX_COLUMNS and all(
+        len(columns[number]) >= MIN_LINES and median(map(len, columns[number])) >= LINE_LENGTH
+        for number in full
+    )
+    if not is_prose or len(full) == len(columns):
+        return gutters
+    return [gutter for number, gutter in enumerate(gutters) if number in full and number < full[-1]]
 
 
 def _steps_across(band: Sequence[Row], gutters: Sequence[Gutter]) -> int:

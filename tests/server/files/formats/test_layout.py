@@ -54,6 +54,13 @@ def test_columns_in_their_order_stay_as_they_are() -> None:
     assert text_of(*left, *right) is None
 
 
+def test_the_number_of_a_heading_below_indented_text_is_no_column() -> None:
+    left = [(70.0, number, f"An abstract tells of tea {number}.") for number in range(10)]
+    heading = [(50.0, 10.0, "1"), (80.0, 10.0, "Introduction")]
+    right = [(300.0, number, f"the right one of the cups, pot {number}.") for number in range(11)]
+    assert text_of(*left, *heading, *right) is None
+
+
 def justified(left: float, line: int, text: str, width: int = 42) -> list[Line]:
     """The words of a line, spread over the width of a column."""
     words = text.split()
