@@ -5,6 +5,7 @@ Covers `ragchat.ui.viewer`.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import AsyncIterator
@@ -86,6 +87,23 @@ async def test_a_citation_of_a_pdf_opens_its_text_at_the_place_and_leaves_nothin
     file = Path(noted.partition("\n")[0].split("|")[2])
     assert file.name == "crane.pdf p. 2.txt"
     assert not file.parent.exists()
+
+
+async def test_a_card_of_several_places_opens_at_the_one_that_it_names(desk: Desk) -> None:
+    texts = [f"# Rain\n\nWe fit a gamma distribution to the sums.\n\n{FILLER}"]
+    texts += [f"## Wet days\n\nThe shape parameter of the gamma fit is 0.734.\n\n{FILLER}"]
+    cells = [{"cell_type": "markdown", "source": text} for text in texts]
+    await desk.cite(
+        "rain.ipynb",
+        json.dumps({"cells": cells, "nbformat": 4}).encode(),
+        "What is the shape parameter of the gamma fit, and what do we fit to the sums?",
+    )
+    shown = await desk.room.run("/sources")
+    assert "rain.ipynb cell 2" in shown
+    _, noted = await desk.open("1")
+    line, _, lines = parts(noted)
+    assert lines[0] == "rain.ipynb cell 2"
+    assert "0.734" in lines[int(line) - 1]
 
 
 @pytest.mark.parametrize("name", ["page.html", "report.odt"])
