@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,6 +59,28 @@ async def test_a_source_opens_by_keyboard_and_escape_returns_to_its_chip(
         await expect(page.get_by_role("region", name="How this answer was made")).to_contain_text("1 found")
         assert not await scrolls_sideways(page)
         await axe(page)
+
+
+async def test_a_card_of_several_places_opens_the_one_that_it_names(
+    browser: Browser, program: Program, tmp_path: Path
+) -> None:
+    filler = "\n".join(f"Line {number} is about nothing in particular." for number in range(30))
+    cells = [
+        f"# Rain\n\nWe fit a gamma distribution to the sums.\n\n{filler}",
+        f"## Wet days\n\nThe shape parameter of the gamma fit is 0.734.\n\n{filler}",
+    ]
+    notebook = {"cells": [{"cell_type": "markdown", "source": cell} for cell in cells], "nbformat": 4}
+    (tmp_path / "rain.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    program("inject", str(tmp_path / "rain.ipynb"))
+    async with serving(program) as web, visiting(browser, web) as page:
+        question = "What is the shape parameter of the gamma fit, and what do we fit to the sums?"
+        await page.get_by_label("Question").fill(question)
+        await page.keyboard.press("Enter")
+        chip = page.locator(".card .chip").first
+        await expect(chip).to_contain_text("rain.ipynb cell 2")
+        await chip.click()
+        source = page.get_by_role("complementary", name="Source")
+        await expect(source).to_contain_text("rain.ipynb cell 2")
 
 
 async def test_arabic_goes_from_right_to_left_and_other_text_does_not(
