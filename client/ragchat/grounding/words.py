@@ -147,7 +147,8 @@ def _terms_of(word: str) -> Sequence[str]:
     for part in word.split("-"):
         plain = re.sub(r"[.,]", "", part) if _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part) else part
         parts = [one for one in _PART_END.split(plain) if len(one) > 1]  # retryAfter, engine.start
-        found += plain.split(",") if "," in plain else ()  # It may be two cells.
+        # It may be two cells, or a whole number such as 10.0.
+        found += filter(None, cut) if len(cut := re.split(r",|\.0\Z", plain)) > 1 else ()
         found += map(_stem, [plain, *(parts if len(parts) > 1 else ()), *filter(None, plain.split("§")[1:])])
     return tuple(found)
 

@@ -122,6 +122,12 @@ def test_numbers_with_a_comma_between_them_may_be_two_cells() -> None:
     assert index_terms("24,6.42") == ["24", "6.42", "24,6.42"]
 
 
+def test_a_whole_number_with_a_decimal_holds_the_number() -> None:
+    assert {"10"} < {*index_terms("a depth of 10.0 m")}
+    assert "10.0" not in index_terms("a depth of 10 m")
+    assert "2" not in index_terms("version 2.10, 2.05 and v2.0.1")
+
+
 def test_the_forms_of_an_identifier_share_their_terms() -> None:
     assert set(index_terms("retryAfter")) == set(index_terms("retry_after"))
 
