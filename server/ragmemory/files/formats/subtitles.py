@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from ragcommon.files.decoding import decode
 from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line
@@ -13,37 +16,58 @@ TIMES = re.compile(rf"{CLOCK}[^\S\n]{{1,9}}-->[^\S\n]{{1,9}}{CLOCK}")
 # <i>, <v Speaker>, {\an8}
 MARKUP = re.compile(r"<(?!v[ .])[^<>]*>|\{\\[^{}]*\}")
 SPEAKER = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>\s][^<>]*)>\s*")
+# A name with its colon.
+NAME = re.compile(r"[^\W\d_][^:!?\n]{0,40}:(?= )")
 # A paragraph ends with the first sentence end after this many characters, or at a pause.
 USUAL_CHARACTERS = 300
 PAUSE_SECONDS = 4
 
 
+class Cue(NamedTuple):
+    """What is shown from `start` to `end` (seconds); `speaker` begins `said`, "" if none is named."""
+
+    start: int
+    end: int
+    said: str
+    speaker: str
+
+
 def read(path: Path, data: bytes) -> FileText:
     """The text of subtitles. Raises NotText."""
+    cues = list(_cues(decode(data).text))
+    if not cues:
+        raise Damaged("subtitle")
+    # Several cues begin with the name of a speaker, but few with other words and a colon.
+    speakers = {name for name, count in Counter(cue.speaker for cue in cues).items() if name and count > 1}
     builder = TextBuilder()
     text: list[str] = []
     began = ended = length = 0
-    is_found = False
-    for block in re.split(r"\n\s*\n", decode(data).text):
-        times = TIMES.search(block)
-        if times is None:
-            continue
-        is_found = True
-        start, end = (_seconds(*times.group(first, first + 1, first + 2)) for first in (1, 4))
-        said = _said(block[times.end() :].partition("\n")[2])
-        if not said or (text and said == text[-1]):
+    speaker = before = ""
+    for cue in cues:
+        if not cue.said or (text and cue.said == before):
             continue
         is_whole = length > USUAL_CHARACTERS and text[-1][-1] in ".!?…"
-        if text and (is_whole or start - ended > PAUSE_SECONDS or said.startswith(("- ", "– "))):
+        is_other = cue.speaker in speakers and cue.speaker != speaker
+        is_pause = cue.start - ended > PAUSE_SECONDS or cue.said.startswith(("- ", "– "))
+        if text and (is_whole or is_other or is_pause):
             builder.add(" ".join(text), _clock(began))
             text, length = [], 0
-        began, ended = (began if text else start), end
-        text.append(said)
-        length += len(said)
-    if not is_found:
-        raise Damaged("subtitle")
+        is_known = bool(text) and cue.speaker in speakers
+        began, ended, before = (began if text else cue.start), cue.end, cue.said
+        speaker = cue.speaker if cue.speaker in speakers else speaker
+        text.append(cue.said.removeprefix(cue.speaker).lstrip() if is_known else cue.said)
+        length += len(cue.said)
     builder.add(" ".join(text), _clock(began))
     return builder.build(path.name)
+
+
+def _cues(text: str) -> Iterator[Cue]:
+    for block in re.split(r"\n\s*\n", text):
+        if times := TIMES.search(block):
+            start, end = (_seconds(*times.group(first, first + 1, first + 2)) for first in (1, 4))
+            said = _said(block[times.end() :].partition("\n")[2])
+            speaker = NAME.match(said)
+            yield Cue(start, end, said, speaker[0] if speaker else "")
 
 
 def _said(lines: str) -> str:

@@ -29,6 +29,21 @@ def test_speakers_are_named() -> None:
     assert found.text == "Ada: Hello.\n"
 
 
+@pytest.mark.parametrize("form", ["<v Ada Lee>{}</v>", "Ada Lee: {}"])
+def test_a_speaker_is_named_once_a_paragraph_and_another_begins_a_new_one(form: str) -> None:
+    said = [
+        form.format("We meet"),
+        form.format("on Monday."),
+        "Ben: At ten?",
+        "Ben: Or later.",
+        "Note: it rains.",
+    ]
+    cues = (f"00:0{n}.000 --> 00:0{n + 1}.000\n{one}\n" for n, one in enumerate(said))
+    found = read(Path("a.vtt"), "\n".join(["WEBVTT\n", *cues]).encode())
+    assert found.text == "Ada Lee: We meet on Monday.\n\nBen: At ten? Or later. Note: it rains.\n"
+    assert [place for _, place in found.places] == ["at 0:00:00", "at 0:00:02"]
+
+
 def test_a_file_without_times_is_refused() -> None:
     with pytest.raises(NotText, match="is a damaged subtitle file"):
         read(Path("a.srt"), b"only text")
