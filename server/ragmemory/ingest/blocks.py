@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct
@@ -26,6 +27,8 @@ MAX_BLOCK = 250_000
 TABLE_RULE = frozenset("|:- \t\r\n")
 # A longer table header is not repeated in each chunk: it would displace the rows.
 MAX_HEADER = 300
+# `@article{knuth1984,`; `@string` and `@comment` have no key.
+ENTRY = re.compile(r"^[ \t]*@[a-zA-Z]+[ \t]*[{(][ \t]*(?:(?P<key>[^\s,={}()\"#]{1,200}),)?", re.MULTILINE)
 BLANK_LINES = re.compile(r"\n[ \t\r\n\f]*\n")
 # Characters that are split into lines at a time: a list of all lines would take more memory than the text.
 WINDOW = 64_000
@@ -70,6 +73,14 @@ def csv_blocks(text: str) -> Iterator[Block]:
     cells = re.split(r"[,;\t]", text[:end]) if 0 < end <= MAX_HEADER else []
     if text:
         yield Block(0, len(text), kind="table", header=(0, end) if name_columns(cells) else (0, 0))
+
+
+def bibtex_blocks(text: str) -> Iterator[Block]:
+    """The entries of a bibliography, each a section under its key."""
+    entries = [(found.start(), found["key"] or "") for found in ENTRY.finditer(text)]
+    starts = [(0, ""), *entries] if entries and entries[0][0] > 0 else entries or [(0, "")]
+    for number, ((start, key), (end, _)) in enumerate(pairwise([*starts, (len(text), "")])):
+        yield Block(start, end, number, key)
 
 
 def markdown_blocks(text: str) -> Iterator[Block]:

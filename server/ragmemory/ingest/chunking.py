@@ -15,7 +15,7 @@ from itertools import count as counter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragmemory.ingest.blocks import LINES, Block, csv_blocks, markdown_blocks, paragraphs
+from ragmemory.ingest.blocks import LINES, Block, bibtex_blocks, csv_blocks, markdown_blocks, paragraphs
 from ragmemory.ingest.conversations import in_turns
 from ragmemory.ingest.headings import plain_blocks
 from ragmemory.text.languages import Language
@@ -55,7 +55,7 @@ class ChunkingSettings(Struct, frozen=True):
 
 
 class ChunkerInput(Struct, frozen=True):
-    """A text and its format: Markdown, one table, source code, or paragraphs.
+    """A text and its format: Markdown, one table, a bibliography, source code, or paragraphs.
 
     Conversations are recognised only in prose, not in code, settings or logs.
     """
@@ -66,11 +66,14 @@ class ChunkerInput(Struct, frozen=True):
     is_prose: bool = True
     language: Language | None = None  # of source code
     has_headings: bool = False  # recognise the headings of a plain text
+    is_bibtex: bool = False
 
     def blocks(self) -> Iterator[Block]:
         """Its blocks, in order."""
         if self.is_csv:
             return csv_blocks(self.text)
+        if self.is_bibtex:
+            return bibtex_blocks(self.text)
         if self.language:
             from ragmemory.ingest.code import code_blocks
 

@@ -106,6 +106,11 @@ def is_csv(uri: str) -> bool:
     return _extension(uri) in ("csv", "tsv")
 
 
+def is_bibtex(uri: str) -> bool:
+    """Whether a document is a bibliography in BibTeX."""
+    return _extension(uri) == "bib"
+
+
 def media_type(uri: str, stated: object = None) -> str:
     """The media type of a document's text: as stated in its metadata, else by its extension.
 

@@ -18,7 +18,7 @@ from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
 from ragmemory.ingest.bulk import BulkWorker, context, embedder_input, split_batch
 from ragmemory.ingest.chunking import ChunkerInput, split
-from ragmemory.ingest.documents import has_headings, is_csv, is_prose
+from ragmemory.ingest.documents import has_headings, is_bibtex, is_csv, is_prose
 from ragmemory.ingest.write_queue import LONG, Prepared
 from ragmemory.stores.chunks import Cut, cut_of
 from ragmemory.stores.reuse import Embedded
@@ -290,6 +290,7 @@ def _source(document: Document) -> ChunkerInput:
         document.is_markdown or is_prose(document.uri),
         None if document.is_markdown else language_of(document.uri),
         not document.is_markdown and has_headings(document.uri),
+        is_bibtex(document.uri),
     )
 
 

@@ -399,6 +399,24 @@ def test_each_chunk_of_a_csv_file_has_the_first_line_as_context(separator: str) 
     assert [chunk.context for chunk in chunks] == ["", *[f"{lines[0]}\n"] * (len(chunks) - 1)]
 
 
+@pytest.mark.parametrize("before", ["", "@string{jl = {Lakes}}\n"])
+@pytest.mark.parametrize("between", ["", "\n"])
+def test_each_entry_of_a_bibliography_is_a_chunk_under_its_key(before: str, between: str) -> None:
+    entries = [
+        f"@article{{lee{year},\n  author = {{Ann Lee}},\n  year = {year}\n}}\n" for year in (2019, 2020)
+    ]
+    text = before + between.join(entries)
+    chunks = flat(split([ChunkerInput(text, True, is_bibtex=True)], max_tokens=500, count=count_words))
+    assert "".join(texts(text, chunks)) == text
+    assert [chunk.heading for chunk in chunks] == ["lee2019", "lee2020"]
+
+
+def test_a_bibliography_without_entries_is_one_chunk() -> None:
+    source = ChunkerInput("None yet.\n", True, is_bibtex=True)
+    chunks = flat(split([source], max_tokens=500, count=count_words))
+    assert texts(source.text, chunks) == [source.text]
+
+
 @pytest.mark.parametrize("first", ["lamp,40\n", "a line without cells\n", "", f"{'name,' * 100}\n"])
 def test_a_first_line_that_is_not_a_header_is_not_repeated(first: str) -> None:
     text = first + "lamp,40\n" * 60
