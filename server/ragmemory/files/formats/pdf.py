@@ -392,7 +392,8 @@ def _on_letters(page: pypdfium2.PdfTextPage) -> dict[int, str]:
     for place in [place for place, character in enumerate(text) if character in ACCENTS][:MAX_OVER]:
         left, bottom, right, _ = page.get_charbox(place)
         size = FPDFText_GetFontSize(page, place)
-        for near in range(max(place - NEAR, 0), min(place + NEAR, len(text))):
+        around = range(max(place - NEAR, 0), min(place + NEAR, len(text)))
+        for near in sorted(around, key=lambda other: abs(other - place)):
             letter = normalize("NFC", text[near].replace("ı", "i") + ACCENTS[text[place]])
             if near in found or len(letter) > 1 or not letter.isalpha():
                 continue
