@@ -143,13 +143,14 @@ class IndexSync:
         """
         while True:
             await self._written.wait()
-            if not self._is_far_behind:
+            if not (self._is_far_behind or self._built):
                 with anyio.move_on_after(_WRITES_FIRST_SECONDS) as self._write_debounce:
                     await idle()
             self._written = anyio.Event()
             noted = self._noted
             await self._log_errors(self.bring_up_to_date)
             self._note_indexed(noted)  # Also after an error: writes do not wait for a broken index.
+            await self._log_errors(self._merge)
 
     async def maintain(self) -> None:
         """Save new segments and merge small ones, until cancelled."""
@@ -296,6 +297,15 @@ class IndexSync:
             except DamagedFile as another:
                 damaged = another
         self._note_loss()
+
+    async def _merge(self) -> None:
+        """Merge small segments in memory. Queries go on meanwhile: none of them pays for it."""
+        from ragmemory.search.index.segments import Segment
+
+        while (index := self._index) is not None and (run := index.mergeable()):
+            merged = await to_thread.run_sync(Segment.merge, run, [None] * len(run))
+            async with self._index_lock:
+                await to_thread.run_sync(index.replace, run, merged)
 
     # Save
 

@@ -17,6 +17,7 @@ from ragcommon.contract.search import Hit
 from ragmemory.errors import (
     NotAnIndex,
 )
+from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.saving import SavedIndex
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
@@ -245,6 +246,27 @@ async def test_what_a_query_had_to_read_is_saved_without_waiting_for_the_end(
         assert (await uris(memory, "word2000"))[0] == "long"
         assert await to_thread.run_sync(saved.wait, 30)
         assert list((tmp_path / "memory.db-index").glob("segment-*"))
+
+
+async def test_small_segments_are_merged_behind_the_queries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merged = threading.Event()
+    replace = ChunkIndex.replace
+
+    def replace_and_tell(*arguments: Any) -> bool:
+        is_done = replace(*arguments)
+        merged.set()
+        return is_done
+
+    monkeypatch.setattr(ChunkIndex, "replace", replace_and_tell)
+    monkeypatch.setattr("ragmemory.search.sync._WRITES_FIRST_SECONDS", 1_000.0)
+    async with service_for(tmp_path) as memory:
+        for uri, text in (("fox", FOX), ("pie", PIE)):
+            await put(memory, text, uri=uri)
+            assert await uris(memory, "fox pie")
+        assert await to_thread.run_sync(merged.wait, 30)
+        assert sorted(await uris(memory, "fox pie")) == ["fox", "pie"]
 
 
 async def test_segments_are_merged_when_no_questions_come(

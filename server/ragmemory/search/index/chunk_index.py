@@ -113,11 +113,7 @@ class ChunkIndex:
     def _insert(self, new: Segment | None, removed: NDArray[np.int64]) -> None:
         segments = list(self.segments)
         if new is not None:
-            at = sum(segment.after < new.after for segment in segments)
-            segments.insert(at, new)
-            while at and _can_be_merged(segments[at - 1], segments[at]):
-                at -= 1
-                segments[at : at + 2] = [Segment.merge(segments[at : at + 2], [None, None])]
+            segments.append(new)
         self._set(segments, removed, self.removed)
 
     def segment(self, after: int, upto: int, changes: Changes) -> Segment:
@@ -145,6 +141,17 @@ class ChunkIndex:
         ids = segment.chunk_ids.all
         is_removed = np.isin(ids, self.removed.ids, assume_unique=True) if len(self.removed.ids) else None
         return np.flatnonzero(~is_removed) if is_removed is not None and is_removed.any() else None
+
+    def mergeable(self) -> list[Segment]:
+        """The newest neighbours in memory that are due to be merged; empty if none are."""
+        for at in range(len(self.segments) - 1, 0, -1):
+            run = [self.segments[at]]
+            while at and _can_be_merged(self.segments[at - 1], run):
+                at -= 1
+                run.insert(0, self.segments[at])
+            if len(run) > 1:
+                return run
+        return []
 
     def replace(self, old: Sequence[Segment], new: Segment) -> bool:
         """Replace `old` by `new`, which was merged from them; False if they are no longer in the index."""
@@ -188,13 +195,14 @@ class ChunkIndex:
         self.checkpoint = checkpoint
 
 
-def _can_be_merged(older: Segment, newer: Segment) -> bool:
+def _can_be_merged(older: Segment, newer: Sequence[Segment]) -> bool:
+    size = sum(map(len, newer))
     return (
         older.path is None
-        and newer.path is None
-        and older.upto == newer.after
-        and len(older) < MERGE_RATIO * len(newer)
-        and len(older) + len(newer) <= MAX_ROWS
+        and newer[0].path is None
+        and older.upto == newer[0].after
+        and len(older) < MERGE_RATIO * size
+        and len(older) + size <= MAX_ROWS
     )
 
 

@@ -16,6 +16,7 @@ from ragmemory.embedders.calibration import LOCAL
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.folder import IndexFolder
 from ragmemory.search.index.saving import SavedIndex, next_merge
+from ragmemory.search.index.segments import Segment
 from ragmemory.search.queries import parse
 from ragmemory.search.retriever import Retriever
 from ragmemory.search.sync import FEW, MANY
@@ -61,6 +62,10 @@ class History:
     def hide(self, ranges: list[tuple[int, int]]) -> None:
         self.hidden = ranges
         self.add(0)
+
+    def merge(self) -> None:
+        while run := self.index.mergeable():
+            assert self.index.replace(run, Segment.merge(run, [None] * len(run)))
 
     def save(self, most_segments: int = MANY) -> None:
         with self.saved.folder.locked():
@@ -129,6 +134,9 @@ def test_hits_and_scores_are_those_of_an_index_that_is_made_again(seed: int, tmp
     for number in range(4):
         history.add(history.chance.randint(1, 150))
         history.check()
+        history.add(history.chance.randint(1, 150))
+        history.merge()
+        history.check()
         history.remove(history.chance.choice([0.02, 0.1, 0.4]))
         history.check()
         history.save(history.chance.choice([FEW, MANY]))
@@ -138,6 +146,24 @@ def test_hits_and_scores_are_those_of_an_index_that_is_made_again(seed: int, tmp
         if number % 2:
             history.open_again()
             history.check()
+
+
+def test_neighbours_in_memory_are_merged_until_each_is_much_longer_than_the_next(tmp_path: Path) -> None:
+    history = History(Random(1), tmp_path / "index")
+    for count in (100, 10, 10, 3):
+        history.add(count)
+    assert [len(segment) for segment in history.index.segments] == [100, 10, 10, 3]
+    assert [len(segment) for segment in history.index.mergeable()] == [10, 10, 3]
+    history.merge()
+    assert [len(segment) for segment in history.index.segments] == [100, 23]
+    history.add(3)
+    assert history.index.mergeable() == []
+    history.add(10)
+    history.merge()
+    assert [len(segment) for segment in history.index.segments] == [136]
+    history.save()
+    history.add(100)
+    assert history.index.mergeable() == []  # The older one is in a file.
 
 
 def test_a_lost_file_that_is_filled_from_the_store_changes_nothing(tmp_path: Path) -> None:
