@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Concurrent injections, enough to fill batches: one is embedded while another is committed. With 64, loading
-# takes a third longer; more than 256 only hold more text in memory.
-IN_FLIGHT = 256
+# Concurrent injections, enough to fill two batches: one is embedded while another is committed. With 256,
+# loading small files takes a tenth longer; more than 512 only hold more text in memory.
+IN_FLIGHT = 512
 # Bytes of files that are read but not yet stored. A larger file is loaded on its own.
 MAX_BYTES = 16 << 20
 # Files read per call in a thread: switching threads costs more than reading a file.
