@@ -7,11 +7,11 @@ Each piece of a passage is compared with each word of the question: late interac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import repeat
+from itertools import pairwise, repeat
 from math import inf
 from operator import mul
 from pathlib import PurePosixPath
@@ -32,8 +32,8 @@ _NEIGHBOURS = r"(?:<<|«|←)[^\w\[]*+(?:\[\[[^\]\n]*\]\][^\w\[]*+){2,}"
 _said = partial(re.compile(rf"\A\s*(?:{_NEIGHBOURS}|[-*+\d.)]+\s+\[[^\n]*\]\(#[^\s()]*\)\s*)\Z").sub, "")
 # The header of a table and the paragraph above it.
 _ABOVE_ROWS = re.compile(r"^(?:[^\n|]+\n){0,3}\n?\|.*\n\|[-| :]+\|\n", re.MULTILINE)
-# Texts that share more than this part of their terms say much the same.
-ALIKE_SHARE = 0.8
+# Passages that share this part of their pairs of neighbouring terms are versions of one text.
+VERSION_SHARE = 0.9
 Matches = Sequence[float]  # for each word of the question, how well a text matches it, in [-1, 1]
 
 
@@ -68,6 +68,7 @@ class Evidence:
     hit: Hit
     pieces: Sequence[Piece]
     names: Piece
+    is_table: bool  # see `Hit.is_table`, which reads every line
 
     def late(self, pieces: Iterable[Piece], words: Sequence[Word] | None = None) -> float:
         """The weighted mean over the words of the best match in these pieces or the names.
@@ -99,20 +100,15 @@ class Evidence:
         shares = [word.weight / total for word in words]
         return [*map(mul, piece.matches, shares), *(coverage * held for held in map(mul, piece.held, shares))]
 
-    @cached_property
-    def is_table(self) -> bool:
-        """See `Hit.is_table`, which reads every line."""
-        return self.hit.is_table
+    def is_version_of(self, other: Evidence) -> bool:
+        """Whether both are versions of one text, which differ in a few words (Broder 1997)."""
+        one, two = ({*pairwise(index_terms(each.hit.full_text))} for each in (self, other))
+        return len(one & two) >= VERSION_SHARE * len(one | two)
 
     @cached_property
     def terms(self) -> frozenset[str]:
         """The terms of the passage, its names, and the neighbouring turns of a conversation."""
         return frozenset(index_terms(f"{names_of(self.hit)} {self.hit.full_text} {self.hit.surroundings}"))
-
-
-def are_alike(terms: Set[str], others: Set[str]) -> bool:
-    """Whether a text has almost all its terms in common with another, such as another version of it."""
-    return len(terms & others) > ALIKE_SHARE * len(terms)
 
 
 async def gather(
@@ -135,7 +131,7 @@ async def gather(
     for hit, parts, own in zip(hits, spans, texts, strict=True):
         every = zip([(0, 0), *parts], own, matches, strict=False)
         names, *pieces = [_piece(span, text, question, match) for span, text, match in every]
-        found.append(Evidence(question, hit, pieces, names))
+        found.append(Evidence(question, hit, pieces, names, hit.is_table))
     return found
 
 

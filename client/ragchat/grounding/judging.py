@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from ragchat.grounding.evidence import Evidence, are_alike
+from ragchat.grounding.evidence import Evidence
 from ragchat.grounding.question import Question
 
 # The number of passages that are judged, best windows first. More add nothing.
@@ -72,23 +72,19 @@ def judge(question: Question, evidence: Sequence[Evidence]) -> Judgement:
     signals = signals_of(question, evidence)
     logit = INTERCEPT + sum(SIGNALS[name] * value for name, value in signals.items())
     probability = 1 / (1 + math.exp(-logit))
-    if probability < ON_TOPIC:
-        state = Closeness.NOTHING
-    elif probability < GROUNDED or question.missing_names(terms):
-        state = Closeness.NEAREST
-    else:
-        state = Closeness.GROUNDED
+    is_grounded = probability >= GROUNDED and not question.missing_names(terms)
+    otherwise = Closeness.NEAREST if probability >= ON_TOPIC else Closeness.NOTHING
+    state = Closeness.GROUNDED if is_grounded else otherwise
     return Judgement(state, probability, signals, question.missing(terms))
 
 
 def signals_of(question: Question, evidence: Sequence[Evidence]) -> dict[str, float]:
     """All in [-1, 1]. `evidence` is best first. Other versions of the best passage are no rivals of it."""
-    best, *rest = evidence
-    rivals = [one for one in rest[:COMPARED] if not are_alike(one.terms, best.terms)]
-    evidence = [best, *rivals, *rest[COMPARED:]]
-    words = question.judged
+    words, terms = question.judged, _terms(evidence)
     names = [word for word in question.words if word.is_name]
-    terms = _terms(evidence)
+    best, *rest = evidence
+    rivals = [one for one in rest[:COMPARED] if not one.is_version_of(best)]
+    evidence = [best, *rivals, *rest[COMPARED:]]
     judged = evidence[:JUDGED]
     late, *lates = sorted((one.late(one.pieces, words) for one in judged), reverse=True)
     relevance, *others = sorted((one.hit.score for one in evidence), reverse=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from ragchat.answer import Card
-from ragchat.grounding.evidence import Evidence, Piece, are_alike
+from ragchat.grounding.evidence import Evidence, Piece
 from ragchat.grounding.pieces import MAX_LINE, Span
 from ragchat.grounding.question import Word
 from ragchat.grounding.types import Citation
@@ -46,6 +46,8 @@ CORE = 0.85
 W_MAIL = 0.9
 # The minimum score of a card relative to the best one to be shown at once.
 MIN_SHARE = 0.6
+# The share of its terms from which on a window says much the same as another one.
+ALIKE_SHARE = 0.8
 ELLIPSIS = "…"
 
 _COMMENT = re.compile(r"\s*(?://|#(?![!\[])|--\s|;|/?\*)")
@@ -59,8 +61,10 @@ _PAGE_BREAK = re.compile(r"\n(?:[ \t]*\n){3,}")
 _MAIL_HEADER = re.compile(r".*(?:headers|message \d+)\n(?:(?:From|To|Cc|Date|Subject): |.{,40},$)")
 _DEFINED = re.compile(r"(?i)\b(?:define[sd]|declared|implemented|(?:defin|deklar|implement)iert)\b")
 _OPTION = re.compile(r"\s*-{1,2}\w")
-# The year, the day or the version in the name of a file.
-_VERSION = re.compile(r"(?:19|20)\d\d(?:-\d\d)*|(?<=v)\d+", re.IGNORECASE)
+# The year, the month, the day or the version in the name of a file; not a number such as 12024.
+_VERSION = re.compile(
+    r"(?<!\d)(?:19|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-\d\d)?)?(?!-?\d)|(?<![^\W_])v\d+(?:\.\d+)*"
+)
 # What surrounds a title in its line, or underlines it.
 _DRAWN = " .:,=*~#^+_─═━-"
 
@@ -99,6 +103,9 @@ class Window:
     @cached_property
     def terms(self) -> frozenset[str]:
         return frozenset(index_terms(self.text))
+
+    def is_like(self, other: Window) -> bool:
+        return len(self.terms & other.terms) >= ALIKE_SHARE * len(self.terms)
 
     def overlaps(self, other: Window) -> bool:
         return self.evidence is other.evidence and self.first <= other.last and other.first <= self.last
@@ -291,14 +298,12 @@ def _repeats(window: Window, other: Window) -> bool:
     piece = window.evidence.pieces[window.best]
     said = {*index_terms(window.hit.full_text[piece.start : piece.end])}
     new = {term for term in window.terms - other.terms if term in said or re.search(r"\d", term)}
-    return not new and are_alike(window.terms, other.terms)
+    return not new and window.is_like(other)
 
 
 def _newest_first(windows: Sequence[Window]) -> Sequence[Window]:
-    """Put the newest version of a document first, unless the question has a number, such as a year."""
+    """Put the newest version of a document where the first one is."""
     found: list[Window] = []
-    if any(word.has_digit for window in windows[:1] for word in window.evidence.question.words):
-        return windows
     for window in windows:
         newer = (at for at, other in enumerate(found) if _is_newer(window, other))
         found.insert(next(newer, len(found)), window)
@@ -306,12 +311,14 @@ def _newest_first(windows: Sequence[Window]) -> Sequence[Window]:
 
 
 def _is_newer(window: Window, other: Window) -> bool:
-    """Whether a window is that of a later version, by the names of the files, such as rules-2024.md."""
+    """Whether a window is that of a later version, by the names of the files, with as many of the words."""
     (name, *own), (others_name, *theirs) = (
-        (_VERSION.sub("", uri), *(int(one.replace("-", "")) for one in _VERSION.findall(uri)))
+        (_VERSION.sub("", uri), *([*map(int, re.findall(r"\d+", v))] for v in _VERSION.findall(uri)))
         for uri in (window.hit.uri, other.hit.uri)
     )
-    return name == others_name and own > theirs and are_alike(window.terms, other.terms)
+    words = [word for word in window.evidence.question.words if word.is_in(other.evidence.terms)]
+    is_version = name == others_name and own > theirs and window.is_like(other)
+    return is_version and all(word.is_in(window.evidence.terms) for word in words)
 
 
 def nearest(windows: Iterable[Window]) -> list[Window]:
@@ -366,6 +373,7 @@ def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Cita
         top = window.evidence.pieces[window.best]
         quote, own = window.hit.full_text[top.start : top.end].strip(), _lines(window.hit, top.start, top.end)
         citations.append(Citation.of(n, window.hit, quote, lines=own))
+    citations.insert(0, citations.pop(ordered.index(best)))
     hit, piece = best.hit, best.evidence.pieces[best.best]
     text, marked = "", (0, 0)
     before: tuple[Hit, int] | None = None

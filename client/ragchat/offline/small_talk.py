@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from ragconfig.settings import packaged
 
-FILE = "small_talk.toml"
 # Longer messages are not small talk.
 MAX_CHARACTERS = 100
 
@@ -36,7 +35,7 @@ class _File(Struct, frozen=True):
     replies: list[Reply]
 
 
-_FILE = msgspec.convert(packaged(FILE), _File)
+_FILE = msgspec.convert(packaged("small_talk.toml"), _File)
 
 
 def small_talk(message: str) -> str | None:

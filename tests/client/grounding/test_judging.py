@@ -67,6 +67,15 @@ async def test_another_version_of_the_passage_that_answers_is_no_rival_of_it(tmp
     assert together.signals["relevance lead"] == pytest.approx(alone.signals["relevance lead"], abs=0.05)
 
 
+async def test_records_of_one_template_are_rivals(tmp_path: Path) -> None:
+    record = "Invoice {} for {}. The total is {} euros. It is due within 14 days. Thank you for your order."
+    given = ((17, "Keller", 1450), (18, "Meier", 310), (19, "Schulz", 720), (20, "Weber", 95))
+    invoices = {f"Invoice {number}": record.format(number, name, sum) for number, name, sum in given}
+    judgement = await judged(tmp_path, "Which customer complained about the invoice?", invoices)
+    assert judgement.state is Closeness.NEAREST
+    assert judgement.signals["lead"] < 0.05
+
+
 async def test_the_signals_are_named(tmp_path: Path) -> None:
     judgement = await judged(tmp_path, "What must the pressure of the boiler be?")
     assert judgement.signals.keys() == SIGNALS.keys()

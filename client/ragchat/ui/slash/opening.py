@@ -17,10 +17,8 @@ from ragchat.uris import passage_location, short_uri
 from ragcommon.text.places import page_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-    from ragchat.answer import Card
     from ragchat.grounding.types import Citation
     from ragchat.turn.types import Turn
     from ragchat.ui.context import ChatContext
@@ -112,23 +110,14 @@ def _cited(context: ChatContext, number: str) -> CitedPlace:
     assert turn is not None  # the table allows the command only then
     cited = sorted(turn.answer.sources, key=lambda citation: citation.n)
     wanted = number.strip("[]")
-    found = [one for one in cited if not wanted or str(one.n) == wanted]
-    if not found:
+    citation = next((found for found in cited if not wanted or str(found.n) == wanted), None)
+    if citation is None:
         if (option := number.rpartition(" ")[2]).startswith("-"):
             raise CommandNotPossible("open", f"there is no option {option}; {ORIGINAL} opens the file itself")
         missing = f"the last answer has no citation {number}" if number else "the last answer cites nothing"
         raise CommandNotPossible("open", missing)
-    citation = _best(found, next((card for card in turn.answer.cards if card.n == found[0].n), None))
     passage = _passage(turn, citation)
     return CitedPlace(passage_location(citation), citation, passage, citation.cited_lines[0])
-
-
-def _best(found: Sequence[Citation], card: Card | None) -> Citation:
-    """Of the places of a card, the one that it names, which need not be the first."""
-    if card is None:
-        return found[0]
-    named = [one for one in found if passage_location(one).endswith(card.location)]
-    return next(iter(named or [one for one in found if one.chunk_id == card.chunk_id] or found))
 
 
 def _passage(turn: Turn, citation: Citation) -> Hit | None:

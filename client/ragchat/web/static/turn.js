@@ -169,9 +169,7 @@ function chipMaker(turn, view) {
     const found = turn.sources.filter((source) => source.n === n);
     const count = met.get(n) ?? 0;
     met.set(n, count + 1);
-    // A card may have several places: the one that it names.
-    const named = label.length ? found.find((source) => source.location.endsWith(label.at(-1))) : null;
-    const source = named ?? found[Math.min(count, found.length - 1)];
+    const source = found[Math.min(count, found.length - 1)];
     if (!source) return h("span", { class: "chip unknown", title: "There is no such passage." }, `${n}`);
     return chipButton(source, view, ...label);
   };
