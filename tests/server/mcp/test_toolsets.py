@@ -474,6 +474,15 @@ async def test_a_document_is_also_named_by_its_resource(client: Client) -> None:
     assert (await called(client, "delete_document", document=resource))["uri"] == "tea.md"
     assert (await called(client, "list_versions", document=resource))["uri"] == "tea.md"
     assert (await called(client, "restore_version", document=resource))["uri"] == "tea.md"
+    # What is no resource is no other document either.
+    uri = f"ragchat://document/{stored['uri']}"
+    other = await called(client, "Inject", text="Sage.", metadata={"uri": uri})
+    assert (other["uri"], other["status"]) == (uri, "added")
+    gone = await client.call_tool(
+        "Inject", {"text": "Sage.", "metadata": {"uri": f"ragchat://document/{'0' * 16}"}}
+    )
+    assert gone.is_error
+    assert "There is no document 0000000000000000 in memory." in str(gone.content)
 
 
 async def test_documents_are_listed_shown_forgotten_and_brought_back(client: Client) -> None:

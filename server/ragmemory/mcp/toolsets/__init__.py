@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec import UNSET, structs
 
-from ragcommon.contract.documents import DOCUMENT_URIS
 from ragconfig.errors import SettingsError
 from ragmcp.server.tools import Function, Tool
 from ragmemory.mcp.errors import Memory, wire_errors
@@ -18,7 +16,7 @@ from ragmemory.mcp.toolsets.documents import document_tools
 from ragmemory.mcp.toolsets.history import history_tools
 from ragmemory.mcp.toolsets.ingestion import ingestion_tools
 from ragmemory.mcp.toolsets.maintenance import maintenance_tools
-from ragmemory.mcp.toolsets.memory import memory_tools
+from ragmemory.mcp.toolsets.memory import document_name, memory_tools
 from ragmemory.mcp.toolsets.search import search_tools
 from ragmemory.types.rights import Right
 
@@ -39,9 +37,6 @@ ALL: Sequence[str] = tuple(_TOOLSETS)
 _ADMINISTRATIVE = frozenset({"ingestion", "code", "maintenance"})
 # The exception: it writes documents that the caller sends.
 _IMPORT = "import_documents"
-
-
-_RESOURCE = re.compile(rf"^{re.escape(DOCUMENT_URIS)}([0-9a-f]{{16}})$")
 
 
 class UnknownToolset(SettingsError):
@@ -76,7 +71,7 @@ def _mapped(function: Function) -> Function:
 
     async def mapped(*arguments: Any, **named: Any) -> Any:
         if "document" in named:
-            named["document"] = _RESOURCE.sub(r"\1", named["document"])
+            named["document"] = document_name(named["document"])
         with wire_errors():
             return await function(*arguments, **named)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
@@ -100,6 +100,8 @@ Filter = Annotated[
     ),
 ]
 
+_RESOURCE = re.compile(rf"{re.escape(DOCUMENT_URIS)}([0-9a-f]{{16}})")
+
 # More than a second of work: a client that supports tasks gets a task.
 LONG_CHARACTERS = 1_000_000
 
@@ -141,15 +143,17 @@ def memory_tools(memory: Memory) -> list[Tool]:
     return [Inject, Query]
 
 
-async def with_own_uri(service: MemoryService, metadata: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of a document; if it is named by its resource, with its uri instead."""
-    from ragmemory.errors import DocumentNotFound
+def document_name(name: str) -> str:
+    """The id of the document whose resource this is; any other name as it is."""
+    found = _RESOURCE.fullmatch(name)
+    return found[1] if found else name
 
+
+async def with_own_uri(service: MemoryService, metadata: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of a document; if it is named by its resource, with its uri. Raises DocumentNotFound."""
     uri = metadata.get("uri")
-    if isinstance(uri, str) and uri.startswith(DOCUMENT_URIS):
-        with suppress(DocumentNotFound):
-            document = await service.documents.find(uri.removeprefix(DOCUMENT_URIS))
-            return {**metadata, "uri": document.uri}
+    if isinstance(uri, str) and (id := document_name(uri)) != uri:
+        return {**metadata, "uri": (await service.documents.find(id)).uri}
     return metadata
 
 
