@@ -25,7 +25,7 @@ LETTERS = {
 LETTER = re.compile(rf"(?<!\\)\\(?:({'|'.join(LETTERS)})(?![A-Za-z])(?:\{{\}}|[ \t])?|([&%$#_]))")
 BRACES = re.compile(r"\{([^\W\d_A-Za-z])\}")
 # In LaTeX, \O and \v{r} may be commands of the author in a formula, but not within a word or alone in braces.
-FORMULA = re.compile(r"(\$[^$]*\$?)")
+FORMULA = re.compile(r"((?<!\\)\$[^$]*\$?)")
 SPECIAL = re.compile(
     rf"(?<=[^\W\d_])\\({'|'.join(LETTERS)})(?![A-Za-z])(?:\{{\}}|[ \t])?|\{{\\({'|'.join(LETTERS)})\}}"
 )

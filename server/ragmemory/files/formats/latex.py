@@ -17,7 +17,7 @@ SLIDE = "#" * (LEVELS.index("subsubsection") + 1)
 BRACED = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
 HEADING = re.compile(rf"[ \t]*\\({'|'.join(LEVELS)}|frametitle)\*?(?:\[[^]]*\])?{BRACED}")
 FRAME = re.compile(rf"[ \t]*\\begin\{{frame\}}(?:<[^>]*>)?(?:\[[^]]*\])?{BRACED}")
-TITLE = re.compile(rf"^[ \t]*\\title(?:\[[^]]*\])?{BRACED}", re.MULTILINE)
+TITLE = re.compile(rf"^[ \t]*\\title(?:\[[^][\n]*\])?{BRACED}", re.MULTILINE)
 THANKS = re.compile(rf"\\thanks{BRACED}")
 ABSTRACT = re.compile(r"[ \t]*\\begin\{abstract\}[ \t]*$")
 LISTING = re.compile(r"[ \t]*\\(begin|end)\{(?:[vV]erbatim\*?|lstlisting|minted)\}")
@@ -30,11 +30,14 @@ NAMED = re.compile(
     r"[ \t]*\\begin\{(?!(?:figure|table|tikz\w*|itemize|enumerate|description|frame|algorithm\w*)\b)"
     r"([^\W\d_]+)\*?\}\[(?=[^=\]]*\]|[^=\]]*\{)((?:[^][{}]|\{[^{}]*\})*)\]"
 )
-NAME = re.compile(r"[^\W\d_a-z]\w|\w\w\w* \w")
-THEOREM = re.compile(r"\\(?:newtheorem|declaretheorem)\*?\{([^\W\d_]+)\}(?:\[[^]]*\])?\{([^{}\\]+)\}")
+NAME = re.compile(r"[^\W\d_a-z]\w|\w\w \w")
+THEOREM = re.compile(r"\\(?:newtheorem|declaretheorem)\*?\{([^\W\d_]+)\}(?:\[[^][\n]*\])?\{([^{}\\]+)\}")
 UNNAMED = re.compile(r"[ \t]*\\begin\{([^\W\d_]+)\*?\}")
 # A character, a command of which the argument is shown, a line break, a brace, a space that is not broken.
 COMMAND = re.compile(r"\\([&%$#_{}])|\\(?:[a-zA-Z]+\*?[ \t]*|\\)|[{}~]")
+# A command that a letter behind it would lengthen.
+OPEN_COMMAND = re.compile(r"\\[a-zA-Z]+\Z")
+MAX_COMMAND = 40
 # Commands of the author that stand for a text: \newcommand{\tool}{Kite\xspace}, \def\tool{Kite}.
 DEFINED = re.compile(
     r"^[ \t]*\\(?:(?:re)?newcommand\*?\{?|def)\\([a-zA-Z]+)\}?"
@@ -70,8 +73,12 @@ def read(path: Path, data: bytes) -> FileText:
             level = SLIDE if heading[1] == "frametitle" else "#" * (LEVELS.index(heading[1]) + 1)
             lines[at] = f"{level} {name}"
             first = first or name
-        elif (frame := FRAME.match(line)) and _shown(frame[1]):
-            lines[at] = f"{SLIDE} {_shown(written(frame[1]))}"
+        elif (
+            (frame := FRAME.match(line))
+            and (name := _shown(written(frame[1])))
+            and HIDDEN.match(COMMENT.sub("", line[frame.end() :]))
+        ):
+            lines[at] = f"{SLIDE} {name}"
         else:
             text = COMMENT.sub("", line).rstrip()
             text = _theorem(text, kinds) if HIDDEN.match(text) else text
@@ -81,9 +88,10 @@ def read(path: Path, data: bytes) -> FileText:
 
 def _theorem(line: str, kinds: Mapping[str, str]) -> str:
     """What is printed of a line that begins a theorem: "Lemma (of the kite)"; nothing of other commands."""
-    named = NAMED.match(line)
-    if named and NAME.search(name := _shown(accented(named[2]))):
-        return f"{kinds.get(named[1]) or named[1].capitalize()} ({name})"
+    if named := NAMED.match(line):
+        name, kind = _shown(accented(named[2])), kinds.get(named[1]) or named[1].capitalize()
+        if named[1] in kinds or NAME.search(name):
+            return name if name.startswith(kind) else f"{kind} ({name})"  # "Proof of Lemma 2"
     unnamed = UNNAMED.match(line)
     return kinds.get(unnamed[1], "") if unnamed else ""
 
@@ -94,7 +102,14 @@ def _defined(text: str) -> Callable[[str], str]:
     if not texts:
         return lambda line: line
     used = re.compile(rf"\\({'|'.join(texts)})(?![a-zA-Z])(?:\{{\}}|\\(?= ))?")
-    return lambda line: used.sub(lambda found: texts[found[1]], line)
+
+    def text_of(found: re.Match[str]) -> str:
+        before = found.string[max(0, found.start() - MAX_COMMAND) : found.start()]
+        return (
+            f"{' ' * (OPEN_COMMAND.search(before) is not None)}{texts[found[1]]}"  # "\\in\\R" is not "\\inR".
+        )
+
+    return lambda line: used.sub(text_of, line)
 
 
 def _shown(text: str) -> str:
