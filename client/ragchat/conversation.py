@@ -505,10 +505,9 @@ def _new_session(notebook: Notebook | None) -> Session:
 
 
 def _limits(model: ModelSettings, retrieval: RetrievalSettings, tools: ToolSettings) -> TurnLimits:
-    answer = min(model.answer_tokens, model.context_tokens // 2)
     return TurnLimits(
         RetrievalLimits(retrieval.top_k, retrieval.min_score, retrieval.deadline_seconds),
-        Budget(model.context_tokens, answer, retrieval.passage_tokens),
+        Budget.of(model.context_tokens, model.answer_tokens, retrieval.passage_tokens),
         tools.rounds,
         tools.turn_seconds,
         model.turn_seconds,

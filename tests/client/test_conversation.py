@@ -327,7 +327,7 @@ async def test_the_prompt_fits_into_the_context_that_the_server_says_it_has(tmp_
     assert conversation.session.turns[-1].answer.dropped_turns > 0
 
 
-async def test_at_most_half_of_a_small_context_is_kept_for_the_answer(tmp_path: Path) -> None:
+async def test_at_most_a_quarter_of_a_small_context_is_kept_for_the_answer(tmp_path: Path) -> None:
     with OpenAIServer([Reply("So.")]) as server:
         async with conversation_in(
             tmp_path,
@@ -335,7 +335,7 @@ async def test_at_most_half_of_a_small_context_is_kept_for_the_answer(tmp_path: 
             model__base_url=server.base_url,
             model__context_tokens=3000,
         ) as conversation:
-            assert conversation.limits.budget.answer == 1500
+            assert conversation.limits.budget.answer == 750
             assert (await conversation.ask("Why is the sky blue?")).answer.text.startswith("So.")
 
 

@@ -184,7 +184,7 @@ class Watch:
             failure = describe(error).message
         errors = {document.uri: document.error for document in report.documents}
         for one in report.outcomes:
-            # A file is only missing if its whole folder is empty, which is skipped below.
+            # Files are missing only if their whole folder is empty: that is named below instead.
             if one.status in SHOWN and (one.status != "missing" or is_address(one.uri)):
                 reason = errors.get(one.uri) or one.reason or None
                 self._show(one.status, one.uri, one.document_id, one.chunks, reason)

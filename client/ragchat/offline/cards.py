@@ -318,7 +318,7 @@ def _is_newer(window: Window, other: Window) -> bool:
     )
     words = [word for word in window.evidence.question.words if word.is_in(other.evidence.terms)]
     is_version = name == others_name and own > theirs and window.is_like(other)
-    return is_version and all(word.is_in(window.evidence.terms) for word in words)
+    return is_version and all(word.is_in(window.evidence.terms) and not word.has_digit for word in words)
 
 
 def nearest(windows: Iterable[Window]) -> list[Window]:

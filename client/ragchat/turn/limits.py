@@ -25,6 +25,11 @@ class Budget:
     answer: int
     passages: int
 
+    @classmethod
+    def of(cls, context: int, answer: int, passages: int) -> Budget:
+        """At most a quarter of the context is reserved."""
+        return cls(context, min(answer, context // 4), passages)
+
 
 @dataclass(frozen=True)
 class Reached:
@@ -47,8 +52,7 @@ class TurnLimits:
         """Adapt the limits to a smaller model context; None: it is not known."""
         if context is None or context >= self.budget.context:
             return self
-        answer = min(self.budget.answer, context // 4)
-        return replace(self, budget=Budget(context, answer, self.budget.passages))
+        return replace(self, budget=Budget.of(context, self.budget.answer, self.budget.passages))
 
     def reached(self, rounds: int, seconds: float, tokens: int) -> Reached | None:
         """The limit that ends tool calls when this many rounds, seconds and tokens are left."""

@@ -43,6 +43,7 @@ from ragmemory.files.loading import JobRun, Loading, now, refused, size_of
 from ragmemory.files.reading import is_found_from
 from ragmemory.files.roots import ANY_ROOT, is_within, of_stored
 from ragmemory.files.walking import (
+    MADE,
     MISSING,
     SECRET,
     FoundFiles,
@@ -71,7 +72,7 @@ logger = logging.getLogger(__name__)
 BEAT_SECONDS = 1.0
 SILENT_SECONDS = 5.0
 # The same if another process may read its files, but not this one: it may be starting again.
-LEFT_SECONDS = 600.0
+ABANDONED_SECONDS = 600.0
 # Ended jobs whose outcomes stay in memory, and the total of outcomes: 100,000 take about 40 MB. The newest
 # job is always kept.
 KEPT_RUNS = 10
@@ -138,11 +139,11 @@ class Ingestions:
 
     async def _take_over(self) -> None:
         while others := await self._store.ingestions.of_others(self._run_id):
-            patience = [self._patience(job) for job, _ in others]
-            left = [most - silence for most, (_, silence) in zip(patience, others, strict=True)]
+            limits = [self._silence_limit(job) for job, _ in others]
+            left = [limit - silence for limit, (_, silence) in zip(limits, others, strict=True)]
             await anyio.sleep(max(BEAT_SECONDS, min(SILENT_SECONDS, *left)))
-            for most, (job, _) in zip(patience, others, strict=True):
-                if await self._store.ingestions.take_over(job.job_id, self._run_id, most):
+            for limit, (job, _) in zip(limits, others, strict=True):
+                if await self._store.ingestions.take_over(job.job_id, self._run_id, limit):
                     await self._resume(job)
 
     async def _resume(self, job: Ingestion) -> None:
@@ -158,9 +159,9 @@ class Ingestions:
         roots = of_stored(self._store.path, self.roots)
         self._start(JobRun(fresh, Origin("ingestion", job.job_id, job.group), roots))
 
-    def _patience(self, job: Ingestion) -> float:
+    def _silence_limit(self, job: Ingestion) -> float:
         """The seconds for which a job may be silent until this process takes it over."""
-        return LEFT_SECONDS if any(map(self._is_for_others, _files(job))) else SILENT_SECONDS
+        return ABANDONED_SECONDS if any(map(self._is_for_others, _files(job))) else SILENT_SECONDS
 
     def _is_for_others(self, source: str) -> bool:
         """Whether another process may read a file, but not this one."""
@@ -371,7 +372,7 @@ class Ingestions:
         paths = [_path(source) for source in job.sources if not is_address(source)]
         image_refusal = self._ocr.image_refusal if self._ocr else NOT_READ
         found = await _find_files(paths, self._store.path, subset, run.roots, image_refusal)
-        held = await self._held_secrets(found)
+        held = await self._still_held(found)
         for refusal in found.refusals:
             if job.prune and refusal.reason == MISSING:
                 refusal = Refusal(refusal.path, MISSING + NOTHING_REMOVED)
@@ -400,9 +401,9 @@ class Ingestions:
                     run.add(FileOutcome(uri, "removed", reason=IGNORED))
                 seen.update(ignored)
 
-    async def _held_secrets(self, found: FoundFiles) -> set[str]:
-        """The files of keys that an earlier release loaded with their folder, not by their names."""
-        uris = [refusal.uri for refusal in found.refusals if refusal.reason == SECRET]
+    async def _still_held(self, found: FoundFiles) -> set[str]:
+        """The files of keys, and those made from others, that an earlier release loaded with their folder."""
+        uris = [refusal.uri for refusal in found.refusals if refusal.reason in (MADE, SECRET)]
         stored = await self._store.documents.files(uris) if uris else {}
         return {
             uri

@@ -90,6 +90,7 @@ class File:
 
 # Reasons for refusing a path.
 MISSING = "does not exist"
+MADE = "is made from other files, and is read only if you name it"
 SECRET = "may hold keys or passwords, and is read only if you name it"
 NOT_ALLOWED = "is in none of the folders that memory.roots names"
 
@@ -231,7 +232,7 @@ def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) ->
     if not named and not is_keynote and SECRETS.fullmatch(path.name):
         return Refusal(path, SECRET, failed=False)
     if not named and GENERATED.fullmatch(path.name):
-        return Refusal(path, "is made from other files, and is read only if you name it", failed=False)
+        return Refusal(path, MADE, failed=False)
     if target := ".pptx" if is_keynote else SAVE_AS.get(suffix):
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
     if parser_for(path) == IMAGE:

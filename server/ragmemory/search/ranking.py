@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from ragmemory.settings import RankingSettings
 
     Floats = NDArray[np.float32]
+    Pairs = NDArray[np.uint32]
 
 
+# Passages that share this part of their word pairs are versions of one text, of which this many are found;
+# and how many pairs are compared first.
+VERSION_SHARE, MAX_VERSIONS, SAMPLE = 0.9, 3, 8
 # Questions with more telling words than this mostly describe one thing: each word matters less.
 FOCUSED_WORDS = 6
 # Coverage of the question by the best lexical passage at which the cosine gets its usual weight.
@@ -105,18 +109,31 @@ def logistic(x: NDArray[np.floating[Any]]) -> Floats:
     return y
 
 
-def without_copies(passages: Iterable[tuple[int, bytes]], wanted: int) -> list[int]:
-    """The first `wanted` passages whose words no earlier one has in the same order.
+def without_copies(passages: Iterable[tuple[int, Pairs]], wanted: int) -> list[int]:
+    """The first `wanted` passages without copies, and with at most MAX_VERSIONS of one text (Broder 1997).
 
-    A passage is a number and the hashes of its words. Passages that differ in a single word are no copies:
-    the sum of an invoice, or the "not" of a later version, may be what the question asks for.
+    A passage is a number and the distinct hashes of its pairs of neighbouring words, ascending. Copies have
+    the same. Versions differ in a few: the sum of an invoice, or the "not" of a later contract, may be what
+    the question asks for; but a notice that is there twelve times with other numbers must not hide the rest.
     """
     kept: list[int] = []
-    seen = set[bytes]()
-    for number, words in passages:
+    seen: list[tuple[set[int], Pairs]] = []
+    for number, pairs in passages:
         if len(kept) == wanted:
             break
-        if not words or words not in seen:
+        sample = set(pairs[:SAMPLE].tolist())
+        # The lowest hashes are a fair sample: the samples of versions are nearly equal.
+        near = [other for least, other in seen if len(sample & least) > len(sample) // 4]
+        alike = [share for other in near if (share := shared_part(pairs, other)) >= VERSION_SHARE]
+        if len(alike) < MAX_VERSIONS and 1 not in alike:
             kept.append(number)
-            seen.add(words)
+            seen.append((sample, pairs))
     return kept
+
+
+def shared_part(pairs: Pairs, other: Pairs) -> float:
+    """The Jaccard similarity, or 0 where the sizes alone rule out that it reaches VERSION_SHARE."""
+    if not min(len(pairs), len(other)) >= VERSION_SHARE * max(len(pairs), len(other)) > 0:
+        return 0.0
+    shared = len(np.intersect1d(pairs, other, assume_unique=True))
+    return shared / (len(pairs) + len(other) - shared)

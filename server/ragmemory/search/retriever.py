@@ -125,7 +125,7 @@ class Retriever:
         is_lacking = ~(frequencies > 0).all(axis=0) & is_one_word(query.text)
         tiers = 2 * ~is_boosted + is_lacking
         order = np.lexsort((-fused, tiers))  # Ties are in the order of rows.
-        best = without_copies(((place, sequences.words(place)) for place in order.tolist()), top_k)
+        best = without_copies(((place, sequences.pairs(place)) for place in order.tolist()), top_k)
         held = frequencies[:, best] > 0
         words = content_words(query.text)
         # Without content words no passage can be relevant.

@@ -470,7 +470,7 @@ async def test_a_job_is_not_resumed_by_a_server_that_may_not_read_its_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
-    monkeypatch.setattr(module, "LEFT_SECONDS", 0.2)
+    monkeypatch.setattr(module, "ABANDONED_SECONDS", 0.2)
     monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
     private = notes(tmp_path / "private", 2)
     async with jobs_of(tmp_path, Scripted()) as jobs:

@@ -77,15 +77,21 @@ def test_what_holds_the_quoted_words_is_relevant() -> None:
     assert relevance(floats(0, 0, 0), None, 0.0, np.array([True, False, False])).tolist()[0] >= 0.5
 
 
-def test_of_passages_with_the_same_words_only_the_first_is_kept() -> None:
-    passages = [(7, b"abc"), (3, b"abc"), (5, b"abd"), (8, b"ab")]
-    assert without_copies(passages, 10) == [7, 5, 8]
+def pairs(*hashes: int) -> NDArray[np.uint32]:
+    return np.array(hashes, np.uint32)
 
 
-def test_passages_without_words_are_no_copies() -> None:
-    assert without_copies([(1, b""), (2, b"")], 10) == [1, 2]
+def test_copies_leave_the_better_one_and_versions_at_most_three() -> None:
+    text = pairs(*range(100))
+    versions = [(number, pairs(*range(99), 100 + number)) for number in range(10, 15)]
+    passages = [(7, text), (3, text), *versions, (8, text[:50]), (9, pairs())]
+    assert without_copies(passages, 10) == [7, 10, 11, 8, 9]
+
+
+def test_texts_too_short_for_pairs_are_never_copies() -> None:
+    assert without_copies([(1, pairs()), (2, pairs())], 10) == [1, 2]
 
 
 def test_no_more_passages_are_looked_at_than_wanted() -> None:
-    passages = iter([(1, b"a"), (2, b"b"), (3, b"c")])
+    passages = iter([(1, pairs(1)), (2, pairs(2)), (3, pairs(3))])
     assert without_copies(passages, 2) == [1, 2]

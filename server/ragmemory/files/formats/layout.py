@@ -251,7 +251,7 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
     rows = list(_lines(rows))
     yield [row for row in rows if row[0].parts > 1], None
     for band in _bands(rows):
-        gutters = _without_few(text, band, _gutters(band))
+        gutters = _without_sparse_columns(text, band, _gutters(band))
         cells = [_cells(text, row, gutters) for row in band]
         columns = [[cell for cell in column if cell] for column in zip(*cells, strict=True)]
         lengths = [median(map(len, column)) if column else 0 for column in columns]
@@ -273,7 +273,7 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
             yield band, "\n" + "\n".join(table(_joined(band, cells))) + "\n"
 
 
-def _without_few(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> Sequence[Gutter]:
+def _without_sparse_columns(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> Sequence[Gutter]:
     """The gutters between columns of prose, in which the number of a heading is no column of its own."""
     columns = [
         [cell for cell in column if cell]

@@ -160,15 +160,15 @@ def _body(message: EmailMessage) -> str:
 def _texts(part: Message) -> list[str]:
     """The texts of a message without its attachments.
 
-    Of alternatives, the first that is no stub: usually plain, but that one may only point to the HTML.
+    Of alternatives, the first, usually plain; also the others if it is a stub, which may point to the HTML.
     """
     kind = part.get_content_type()
     if part.is_multipart():
         parts = (one for one in part.get_payload() if isinstance(one, Message) and not _is_attached(one))
         texts = [text for one in parts for text in _texts(one)]
         if kind == "multipart/alternative":
-            least = max(map(_words, texts), default=0) / STUB
-            return [text for text in texts if _words(text) >= least][:1]
+            is_stub = STUB * _words(texts[0] if texts else "") < max(map(_words, texts), default=0)
+            return [text.strip() for text in texts] if is_stub else texts[:1]
         return texts
     if kind not in ("text/plain", "text/html"):
         return []

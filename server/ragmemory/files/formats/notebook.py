@@ -17,7 +17,8 @@ Lines = str | list[str]
 MAX_OUTPUT = 4_000
 # What stands for a plot or an object: "<Figure size 432x288 with 1 Axes>", "[<lines.Line2D at 0x7f3c>]".
 OBJECT = re.compile(
-    r"^\[?<(?:[^<>\n]* at 0x[0-9a-f]+|Figure size [^<>\n]*|Axes(?:Subplot)?:[^<>\n]*)>,?\]?$\n?", re.MULTILINE
+    r"^ ?\[?<(?:[^<>\n]* at 0x[0-9a-f]+|Figure size [^<>\n]*|Axes(?:Subplot)?:[^<>\n]*)>,?\]?$\n?",
+    re.MULTILINE,
 )
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 

@@ -58,10 +58,11 @@ ACCENTED = re.compile(
     rf"c¸(?!c)|(?:(?<=[^\W\d_]) (?=˛)|(?<=[^\W\d_]) (?={ACCENT.pattern} ))?({ACCENT.pattern}) ?([^\W\d_])"
 )
 MAX_ACCENTS = 50
-# Accents that are put on letters: this many of a page; so many characters apart in the text; the distance of
-# their boxes in font sizes. PUT is left in their places, which are closed.
-MAX_OVER, NEAR, OVER = 1_000, 400, 0.3
-PUT = "\0"
+# Accents that are printed over letters: how many of a page are looked at, how many characters away the letter
+# may be in the text, and the largest gap between their boxes in font sizes. MOVED_AWAY marks the place of
+# such an accent, which is removed.
+MAX_PLACED_ACCENTS, SEARCH_DISTANCE, MAX_GAP = 1_000, 400, 0.3
+MOVED_AWAY = "\0"
 MOVED = re.compile(r"(?<= )\0 | ?\0(?=\r?\n|\Z)|\0")
 MAX_SPACES = 100
 # Codes of TeX's encodings T1 and TS1, and those of T1 that are no letters in Latin-1.
@@ -343,7 +344,7 @@ def _characters(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Itera
     box = FS_RECTF()
     for number in range(page.count_chars()):
         text = mended.get(number) or chr(FPDFText_GetUnicode(page, number))
-        if text != PUT:
+        if text != MOVED_AWAY:
             FPDFText_GetLooseCharBox(page, number, box)
             yield text, Box(box.left, box.bottom, box.right, box.top)
 
@@ -389,18 +390,18 @@ def _on_letters(page: pypdfium2.PdfTextPage) -> dict[int, str]:
 
     text = [chr(FPDFText_GetUnicode(page, place)) for place in range(page.count_chars())]
     found = dict[int, str]()
-    for place in [place for place, character in enumerate(text) if character in ACCENTS][:MAX_OVER]:
+    for place in [place for place, character in enumerate(text) if character in ACCENTS][:MAX_PLACED_ACCENTS]:
         left, bottom, right, _ = page.get_charbox(place)
         size = FPDFText_GetFontSize(page, place)
-        around = range(max(place - NEAR, 0), min(place + NEAR, len(text)))
+        around = range(max(place - SEARCH_DISTANCE, 0), min(place + SEARCH_DISTANCE, len(text)))
         for near in sorted(around, key=lambda other: abs(other - place)):
             letter = normalize("NFC", text[near].replace("ı", "i") + ACCENTS[text[place]])
             if near in found or len(letter) > 1 or not letter.isalpha():
                 continue
             box = page.get_charbox(near)
-            if box[0] <= (left + right) / 2 <= box[2] and -OVER * size < bottom - box[3] < OVER * size:
-                found |= {near: letter, place: PUT}
+            if box[0] <= (left + right) / 2 <= box[2] and -MAX_GAP * size < bottom - box[3] < MAX_GAP * size:
+                found |= {near: letter, place: MOVED_AWAY}
                 if text[place - 1 : place] == [" "] and text[place + 1 : place + 2] in ([" "], ["\r"], []):
-                    found[place - 1] = PUT
+                    found[place - 1] = MOVED_AWAY
                 break
     return found

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ragmemory.search.index.segments import shortened, words_of
+from ragmemory.search.index.sorted_arrays import distinct
 from ragmemory.text.analysis import hashes
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ class WordSequences:
 
     def __init__(self, hashes: NDArray[np.uint16], ends: NDArray[np.int64]) -> None:
         self.ends = ends
-        self._hashes = hashes
         # (words - 1,) each word and the next, also where that belongs to the next text.
         self._pairs = _joined(hashes[:-1], hashes[1:])
 
@@ -46,9 +46,10 @@ class WordSequences:
         np.add.at(counts, (owners, columns), inside)
         return counts
 
-    def words(self, number: int) -> bytes:
-        """The hashes of the words of one text, in order."""
-        return self._hashes[self.ends[number - 1] if number else 0 : self.ends[number]].tobytes()
+    def pairs(self, number: int) -> NDArray[np.uint32]:
+        """The distinct hashes of all pairs of neighbours in one text, ascending."""
+        start = self.ends[number - 1] if number else 0
+        return distinct(self._pairs[start : max(start, self.ends[number] - 1)])
 
 
 def _joined(first: NDArray[np.uint16], second: NDArray[np.uint16]) -> NDArray[np.uint32]:

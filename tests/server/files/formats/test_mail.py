@@ -95,11 +95,11 @@ def test_the_rows_of_an_attached_csv_file_are_a_table_and_have_places(sign: str)
     assert [label for _, label in found.places][-3:] == ["t.csv row 1", "t.csv row 2", "t.csv row 4"]
 
 
-def test_a_plain_alternative_that_only_points_to_the_other_one_is_not_read() -> None:
+def test_beside_a_plain_alternative_that_only_points_to_the_other_one_that_is_read() -> None:
     words = "We offer the gravel for 4,812 euros, including the delivery to your yard on 9 September."
     html = f"<p>{words}</p><p>Please confirm the order by Friday. <a href='https://a.example/b?c=d'>Confirm</a></p>"
     stub = read(Path("a.eml"), bytes(message("Offer", "Please view this in HTML.\n", html))).text
-    assert stub.startswith(HEAD.format("Offer") + words)
+    assert stub.startswith(f"{HEAD.format('Offer')}Please view this in HTML.\n\n{words}")
     short = read(Path("a.eml"), bytes(message("Offer", f"{words}\n", html))).text
     assert short == HEAD.format("Offer") + f"{words}\n"
 
