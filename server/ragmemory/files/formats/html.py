@@ -169,12 +169,17 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool, with_links: bool = False
 
 def _clean(root: LexborNode) -> None:
     """Remove what a reader does not see or read, and write what has no text of its own as text."""
-    # What MathJax draws stands beside the TeX, or around the formula for screen readers.
-    for formula in root.css(TEX):
+    # What MathJax draws stands beside the TeX, or around the formula for screen readers. A page that was
+    # saved without its scripts may have neither.
+    stated = root.css(TEX)
+    for formula in stated:
         formula.replace_with(formula.text() or "")
     for drawn in root.css(DRAWN):
-        shown = drawn.css_first("math") if drawn.tag == "mjx-container" else None
-        drawn.replace_with(_written(shown) if shown is not None else "")
+        shown = drawn.css_first("math")
+        if drawn.tag == "mjx-container" or not stated:
+            drawn.replace_with(_written(shown) if shown is not None else drawn.text() or "")
+        else:
+            drawn.replace_with("")
     for formula in root.css("math"):
         formula.replace_with(_written(formula))
     # Links of headings to themselves: "¶" or "#".

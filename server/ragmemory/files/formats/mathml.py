@@ -21,6 +21,8 @@ ACCENTS = {
     **{"¯": "\u0304", "‾": "\u0304", "ˉ": "\u0304", "^": "\u0302", "ˆ": "\u0302", "~": "\u0303"},
     **{"˜": "\u0303", "˙": "\u0307", "¨": "\u0308", "→": "\u20d7"},
 }
+# What is raised or lowered stands behind its base.
+SCRIPTED = frozenset(("msub", "msup", "msubsup"))
 # A fraction of numbers, after which a letter would belong to the denominator.
 FRACTION = re.compile(r"\d/\d+\Z")
 
@@ -32,6 +34,8 @@ def linear(formula: LexborNode, depth: int = 0) -> str:
     nodes = list(_parts(formula))
     parts = [linear(part, depth + 1) for part in nodes]
     base, second, third, *_ = [*parts, "", "", ""]
+    if formula.tag in SCRIPTED and nodes and nodes[0].tag in ("mfrac", "mrow"):
+        base = base if base.isalnum() or base.startswith(("(", "[", "{", "|")) else f"({base})"
     match formula.tag:
         case "semantics":
             return base
@@ -49,6 +53,9 @@ def linear(formula: LexborNode, depth: int = 0) -> str:
             return base + _raised(second)
         case "msubsup" | "munderover":
             return base + script(second, is_raised=False) + _raised(third)
+        case "mfenced":
+            signs = formula.attributes
+            return f"{signs.get('open', '(')}{', '.join(parts)}{signs.get('close', ')')}"
         case "mtable":
             return f"[{'; '.join(parts)}]"
         case "mtr" | "mlabeledtr":
@@ -63,18 +70,19 @@ def _raised(part: str) -> str:
 
 def _parts(formula: LexborNode) -> Iterator[LexborNode]:
     for part in formula.iter(include_text=True):
-        if part.tag not in ("annotation", "annotation-xml") and (
+        if part.tag not in ("annotation", "annotation-xml", "-comment") and (
             part.tag != "-text" or (part.text() or "").strip()
         ):
             yield part
 
 
 def _apart(nodes: Sequence[LexborNode], parts: Sequence[str]) -> Iterator[str]:
-    """The parts of a row, with a space beside names such as "sin" and behind fractions of numbers."""
+    """The parts of a row, with a space beside names such as "sin", behind fractions, and between numbers."""
     before, is_word_before = "", False
     for node, part in zip(nodes, parts, strict=True):
         is_word = node.tag in ("mi", "mtext") and len(part) > 1
-        if before[-1:].isalnum() and part[:1].isalnum() and (is_word or is_word_before):
+        are_numbers = before[-1:].isdigit() and part[:1].isdigit()  # 5 1/2, 3 10⁸
+        if are_numbers or (before[-1:].isalnum() and part[:1].isalnum() and (is_word or is_word_before)):
             yield " "
         yield part
         if part:

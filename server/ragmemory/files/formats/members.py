@@ -6,11 +6,14 @@ Nothing is written to disk. Nested archives share the limits of the outermost fi
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from io import StringIO
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
@@ -29,7 +32,9 @@ from ragmemory.ingest.documents import MARKDOWN, media_type
 MAX_DEPTH = 3
 MAX_NAME = 200
 PROSE = frozenset(("", ".txt", ".text", ".log", *MARKDOWN_NAMES))
-DELIMITERS = {".csv": ",;\t", ".tsv": "\t"}
+# A comma last: it may be that of a decimal number.
+DELIMITERS = {".csv": "\t;,", ".tsv": "\t"}
+SAMPLED_ROWS = 20
 # The folder of resource forks that macOS adds to archives.
 METADATA = "__MACOSX"
 
@@ -132,15 +137,21 @@ def _as_table(found: FileText, delimiters: str) -> FileText:
 
     Rows are counted as in a spreadsheet.
     """
-    first = found.text.lstrip().partition("\n")[0]
-    delimiter = max(delimiters, key=first.count)
     try:
-        read_rows = list(csv.reader(StringIO(found.text, newline=""), delimiter=delimiter))
+        delimiter = max(delimiters, key=partial(_regular_rows, found.text))
+        reader = csv.reader(StringIO(found.text, newline=""), delimiter=delimiter, strict=True)
+        read_rows = list(islice(reader, MAX_ROWS + 1))
     except csv.Error:
         return found
-    rows = {number: list(map(one_line, row)) for number, row in enumerate(read_rows, 1) if any(row)}
-    if not 1 < len(rows) <= MAX_ROWS or delimiter not in first:
+    if len(read_rows) > MAX_ROWS or _regular_rows(found.text, delimiter) < 2:
         return found
+    rows = {number: list(map(one_line, row)) for number, row in enumerate(read_rows, 1) if any(row)}
     builder = TextBuilder()
     builder.add_rows([*rows.values()], [f"row {number}" for number in rows])
     return replace(builder.build(found.title, found.note), tags=found.tags)
+
+
+def _regular_rows(text: str, delimiter: str) -> int:
+    """How many of the first rows have the most frequent number of cells, at least two."""
+    rows = islice(csv.reader(StringIO(text, newline=""), delimiter=delimiter), SAMPLED_ROWS)
+    return max((count for size, count in Counter(map(len, rows)).items() if size > 1), default=0)

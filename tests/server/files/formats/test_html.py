@@ -146,6 +146,12 @@ def test_a_formula_is_given_in_tex_or_by_its_symbols() -> None:
         ),
         ("<msubsup><mi>x</mi><mn>0</mn><mo>′</mo></msubsup>", "x₀′"),
         ("<mover><mi>x</mi><mo>¯</mo></mover>", "x\u0304"),
+        ("<mn>5</mn><mfrac><mn>1</mn><mn>2</mn></mfrac>", "5 1/2"),
+        ("<mn>3</mn><mo>\u2062</mo><msup><mn>10</mn><!-- ten --><mn>8</mn></msup>", "3 10⁸"),
+        ("<mi>f</mi><mfenced><mi>x</mi><mi>y</mi></mfenced>", "f(x, y)"),
+        ("<msup><mfrac><mi>a</mi><mi>b</mi></mfrac><mn>2</mn></msup>", "(a/b)²"),
+        ("<msup><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></msup>", "(a+b)²"),
+        ("<mfrac><mn>1.5</mn><mn>2</mn></mfrac>", "1.5/2"),
         ("<mfrac linethickness=0><mi>n</mi><mi>k</mi></mfrac>", "binom(n, k)"),
         (
             "<mtable><mtr><mtd>1</mtd><mtd>0</mtd></mtr><mtr><mtd>0</mtd><mtd>2</mtd></mtr></mtable>",
@@ -168,6 +174,23 @@ def test_formulas_of_mathjax_are_in_tex_or_those_for_screen_readers() -> None:
             f"<mjx-container><mjx-math aria-hidden=true>2</mjx-math>{for_readers}</mjx-container>, all."
         )
         == "One L&lt;1 and r, all.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("inside", "written"),
+    [
+        (
+            "<nobr>x</nobr><span><math><msup><mi>E</mi><mn>2</mn></msup></math></span>",
+            "E²",
+        ),
+        ("<nobr>E=m</nobr>", "E=m"),
+    ],
+)
+def test_formulas_of_mathjax_stay_on_a_page_that_was_saved_without_scripts(inside: str, written: str) -> None:
+    assert (
+        text_of(f"<p>The energy <span class=MathJax>{inside}</span> is kept.")
+        == f"The energy {written} is kept.\n"
     )
 
 

@@ -95,6 +95,19 @@ def test_the_rows_of_an_attached_csv_file_are_a_table_and_have_places(sign: str)
     assert [label for _, label in found.places][-3:] == ["t.csv row 1", "t.csv row 2", "t.csv row 4"]
 
 
+def test_a_csv_file_whose_numbers_have_commas_is_cut_at_its_semicolons() -> None:
+    content = b"# ages, of all\nname;age\nBob;3,5\nAnn;4,5\n"
+    found = read(Path("a.eml"), bytes(message("Ages", "Below.\n", attachment="t.csv", content=content)))
+    assert found.text.endswith("| Bob | 3,5 |\n| Ann | 4,5 |\n")
+
+
+@pytest.mark.parametrize("content", ['a;b\nc;"d\ne;f\n', "one, two\nthree\n"], ids=["open quote", "text"])
+def test_what_is_no_regular_table_is_read_as_text(content: str) -> None:
+    given = bytes(message("Ages", "Below.\n", attachment="t.csv", content=content.encode()))
+    found = read(Path("a.eml"), given)
+    assert content.strip() in found.text
+
+
 def test_beside_a_plain_alternative_that_only_points_to_the_other_one_that_is_read() -> None:
     words = "We offer the gravel for 4,812 euros, including the delivery to your yard on 9 September."
     html = f"<p>{words}</p><p>Please confirm the order by Friday. <a href='https://a.example/b?c=d'>Confirm</a></p>"
