@@ -418,6 +418,14 @@ class IngestionNotFound(RagMemoryError):
     hint = "Only the last hundred are kept."
 
 
+class IngestionGivenUp(RagMemoryError):
+    """Each process that worked on a job was killed."""
+
+    times: int
+    sentence = "The load was given up: {times} times in a row, the process that worked on it was killed."
+    hint = "A file may need more memory than there is: leave it out, or split it, and load again."
+
+
 class IngestionFailed(RagMemoryError):
     """A job ended with an error of the program."""
 

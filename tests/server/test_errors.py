@@ -16,6 +16,7 @@ from ragmemory.errors import (
     EmbedderUnavailable,
     IndexUnavailable,
     IngestionFailed,
+    IngestionGivenUp,
     IngestionNotFound,
     MemoryBusy,
     MemoryDamaged,
@@ -144,6 +145,10 @@ SENTENCES = [
         "The reranker fastembed:mini is not available: it took too long.",
     ),
     (IngestionNotFound("x"), "There is no ingestion 'x'."),
+    (
+        IngestionGivenUp(5),
+        "The load was given up: 5 times in a row, the process that worked on it was killed.",
+    ),
     (IngestionFailed("a fault"), "The ingestion ended with an internal error: a fault."),
 ]
 

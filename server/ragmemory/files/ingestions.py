@@ -22,7 +22,7 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragcommon.contract.files import FileOutcome, Ingestion, SyncOutcome
+from ragcommon.contract.files import FileOutcome, Ingestion, IngestionError, SyncOutcome
 from ragcommon.contract.history import Origin
 from ragcommon.errors import StructuredError, of_the_system
 from ragcommon.files.uris import is_address, path_of, without_userinfo
@@ -31,6 +31,7 @@ from ragconfig.repository import may_hold, root_of
 from ragmemory.errors import (
     BadArgument,
     IngestionFailed,
+    IngestionGivenUp,
     IngestionNotFound,
     MemoryFull,
     MemoryReadOnly,
@@ -71,6 +72,8 @@ logger = logging.getLogger(__name__)
 # Seconds between two heartbeats of a job, and without a heartbeat until its process counts as killed.
 BEAT_SECONDS = 1.0
 SILENT_SECONDS = 5.0
+# A job is given up after so many kills in a row without a stored document: a file may need too much memory.
+MAX_RESUMED = 4
 # The same if another process may read its files, but not this one: it may be starting again.
 ABANDONED_SECONDS = 600.0
 # Ended jobs whose outcomes stay in memory, and the total of outcomes: 100,000 take about 40 MB. The newest
@@ -151,11 +154,20 @@ class Ingestions:
         if not sources or not all(map(self._may_resume, sources)):
             logger.warning("The ingestion %s is not resumed: its sources may not be read", job.job_id)
             job.status, job.ended_at = "cancelled", now()
-            await self._store.ingestions.cancel(job)
+            await self._store.ingestions.end(job)
+            return
+        resumed = 0 if job.added or job.updated else job.resumed + 1
+        if resumed > MAX_RESUMED:
+            error = IngestionGivenUp(resumed)
+            logger.warning("The ingestion %s is not resumed: %s", job.job_id, error)
+            job.status, job.ended_at = "failed", now()
+            job.error = IngestionError(error.code, str(error), error.hint)
+            await self._store.ingestions.end(job)
             return
         logger.info("Resuming the ingestion %s", job.job_id)
         ids = job.job_id, sources, job.prune, self._run_id, job.group, job.started_at
-        fresh = Ingestion(*ids, within=job.within)
+        fresh = Ingestion(*ids, within=job.within, resumed=resumed)
+        await self._store.ingestions.save(fresh)  # It counts even if this process is killed at once.
         roots = of_stored(self._store.path, self.roots)
         self._start(JobRun(fresh, Origin("ingestion", job.job_id, job.group), roots))
 
@@ -275,7 +287,7 @@ class Ingestions:
         job = await self._stored(job_id)
         if job.status == "running":
             job.status, job.ended_at = "cancelled", now()
-            await self._store.ingestions.cancel(job)
+            await self._store.ingestions.end(job)
         return job
 
     async def cancel_group(self, group: str) -> None:

@@ -65,8 +65,8 @@ class IngestionStore(StorePart):
             )
             return cursor.rowcount > 0
 
-    async def cancel(self, job: Ingestion) -> None:
-        """Mark a job of another process as cancelled; that process ends it at its next beat."""
+    async def end(self, job: Ingestion) -> None:
+        """Mark a job of another process as ended; that process stops at its next beat."""
         async with self._engine.transaction() as connection:
             await connection.execute(
                 "UPDATE ingestions SET status = ?, job = ? WHERE job_id = ? AND status = 'running'",

@@ -62,6 +62,7 @@ class Ingestion(Struct):
     failures: list[FileOutcome] = []  # the first of them
     error: IngestionError | None = None
     within: list[str] = []  # URIs: only these files and folders of the sources; []: all
+    resumed: int = 0  # how often in a row it was resumed after a kill without having stored a document
 
 
 class IngestionStatus(Struct, frozen=True):

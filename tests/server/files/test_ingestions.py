@@ -466,6 +466,29 @@ async def test_the_job_of_a_killed_process_is_resumed(
         assert (await memory.maintenance.stats()).documents == 5
 
 
+async def test_a_job_that_kills_each_process_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one does with a file that needs more memory than there is."""
+    monkeypatch.setattr(module, "SILENT_SECONDS", 0.1)
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(module, "MAX_RESUMED", 1)
+    folder = notes(tmp_path / "docs", 2)
+    async with jobs_of(tmp_path, Scripted()) as jobs:
+        job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
+    async with jobs_of(tmp_path, Scripted()) as jobs:
+        await jobs._take_over()
+        assert (await jobs.status(job.job_id))[0].resumed == 1
+    async with memory_in(tmp_path) as memory:
+        given_up = await ended(memory.ingestions, job)
+        assert given_up.status == "failed"
+        assert given_up.error is not None
+        assert "2 times in a row" in given_up.error.message
+        # The user may have mended it.
+        again = await memory.ingestions.start([str(folder)], prune=False, origin=ORIGIN)
+        assert (await ended(memory.ingestions, again)).added == 2
+
+
 async def test_a_job_is_not_resumed_by_a_server_that_may_not_read_its_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
