@@ -229,7 +229,7 @@ def script(part: str, *, is_raised: bool) -> str:
 
 def bracketed(part: str) -> str:
     """A part of a fraction."""
-    return part if part.replace(".", "").isalnum() else f"({part})"
+    return part if part.isalnum() else f"({part})"
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

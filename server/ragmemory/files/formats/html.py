@@ -169,17 +169,20 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool, with_links: bool = False
 
 def _clean(root: LexborNode) -> None:
     """Remove what a reader does not see or read, and write what has no text of its own as text."""
-    # What MathJax draws stands beside the TeX, or around the formula for screen readers. A page that was
-    # saved without its scripts may have neither.
-    stated = root.css(TEX)
-    for formula in stated:
+    # What MathJax draws stands beside the TeX, or around the formula for screen readers. There is no TeX
+    # in a page that was saved without scripts.
+    formulas = root.css(TEX)
+    for formula in formulas:
         formula.replace_with(formula.text() or "")
+    inner = set[int]()
     for drawn in root.css(DRAWN):
-        shown = drawn.css_first("math")
-        if drawn.tag == "mjx-container" or not stated:
-            drawn.replace_with(_written(shown) if shown is not None else drawn.text() or "")
-        else:
-            drawn.replace_with("")
+        if drawn.mem_id in inner:
+            continue
+        inner.update(node.mem_id for node in drawn.css(DRAWN))
+        has_tex = formulas and drawn.tag != "mjx-container"
+        shown = None if has_tex else drawn.css_first("math")
+        text = "" if formulas else drawn.text() or ""
+        drawn.replace_with(_written(shown) if shown is not None else text)
     for formula in root.css("math"):
         formula.replace_with(_written(formula))
     # Links of headings to themselves: "¶" or "#".

@@ -6,13 +6,12 @@ Nothing is written to disk. Nested archives share the limits of the outermost fi
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
-from io import StringIO
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -22,7 +21,14 @@ from ragcommon.files.decoding import MAX_FILE_BYTES, NotText
 from ragcommon.files.safe_open import too_large
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
 from ragmemory.files.formats.detection import HIDDEN, SECRETS, Parser, parser_for, read
-from ragmemory.files.formats.file_text import FileText, TextBuilder, listed, lowered, one_line
+from ragmemory.files.formats.file_text import (
+    MAX_CHARACTERS,
+    FileText,
+    TextBuilder,
+    listed,
+    lowered,
+    one_line,
+)
 from ragmemory.files.formats.scans import current
 from ragmemory.files.formats.sheets import MAX_ROWS
 from ragmemory.files.formats.text import MARKDOWN_NAMES
@@ -32,9 +38,11 @@ from ragmemory.ingest.documents import MARKDOWN, media_type
 MAX_DEPTH = 3
 MAX_NAME = 200
 PROSE = frozenset(("", ".txt", ".text", ".log", *MARKDOWN_NAMES))
-# A comma last: it may be that of a decimal number.
+# Of those that fit equally well, the first: cells have commas more often than the others.
 DELIMITERS = {".csv": "\t;,", ".tsv": "\t"}
-SAMPLED_ROWS = 20
+# Rows from which the delimiter is derived.
+FIRST_ROWS = 20
+LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # The folder of resource forks that macOS adds to archives.
 METADATA = "__MACOSX"
 
@@ -137,21 +145,35 @@ def _as_table(found: FileText, delimiters: str) -> FileText:
 
     Rows are counted as in a spreadsheet.
     """
+    agreeing = {delimiter: _agreeing(found.text, delimiter) for delimiter in delimiters}
+    delimiter = max(agreeing, key=agreeing.__getitem__)
+    if not agreeing[delimiter] or len(found.text) > MAX_CHARACTERS:
+        return found
     try:
-        delimiter = max(delimiters, key=partial(_regular_rows, found.text))
-        reader = csv.reader(StringIO(found.text, newline=""), delimiter=delimiter, strict=True)
-        read_rows = list(islice(reader, MAX_ROWS + 1))
+        # Counted without keeping their cells, which take many times the memory of the text.
+        count = sum(1 for _ in islice(_rows(found.text, delimiter), MAX_ROWS + 1))
     except csv.Error:
         return found
-    if len(read_rows) > MAX_ROWS or _regular_rows(found.text, delimiter) < 2:
+    if not 1 < count <= MAX_ROWS:
         return found
-    rows = {number: list(map(one_line, row)) for number, row in enumerate(read_rows, 1) if any(row)}
+    rows = {number: list(map(one_line, row)) for number, row in _rows(found.text, delimiter)}
     builder = TextBuilder()
     builder.add_rows([*rows.values()], [f"row {number}" for number in rows])
     return replace(builder.build(found.title, found.note), tags=found.tags)
 
 
-def _regular_rows(text: str, delimiter: str) -> int:
-    """How many of the first rows have the most frequent number of cells, at least two."""
-    rows = islice(csv.reader(StringIO(text, newline=""), delimiter=delimiter), SAMPLED_ROWS)
-    return max((count for size, count in Counter(map(len, rows)).items() if size > 1), default=0)
+def _agreeing(text: str, delimiter: str) -> int:
+    """How many of the first rows have the same number of cells, above one; 0 unless it is most of them."""
+    try:
+        sizes = Counter(len(row) for _, row in islice(_rows(text, delimiter), FIRST_ROWS))
+    except csv.Error:
+        return 0
+    count = max((count for size, count in sizes.items() if size > 1), default=0)
+    return count if 2 * count > sizes.total() else 0
+
+
+def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that have text, with their numbers. Raises csv.Error, also if a quotation is not closed."""
+    lines = (line[0] for line in LINE.finditer(text))
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    return ((number, row) for number, row in enumerate(rows, 1) if any(row))

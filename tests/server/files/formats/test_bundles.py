@@ -7,6 +7,7 @@ import gzip
 import lzma
 import os
 import tarfile
+import tracemalloc
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from pathlib import Path
@@ -70,6 +71,62 @@ def test_a_compressed_file_has_the_lines_and_format_of_the_file(
 ) -> None:
     found = read(Path(name), gzip.compress(text.encode()))
     assert found == FileText(text, name, media_type=media_type)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("# tea, and cake\nname;price\nBob;3,5\nEve;4,2\n", ["| name | price |", "| Bob | 3,5 |"]),
+        ('"sum, total";"b"\n1;2\n', ["| sum, total | b |", "| 1 | 2 |"]),
+        ("size;1,5\nweight;2,5\n", ["| size | 1,5 |", "| weight | 2,5 |"]),
+        ("cup\tnote\nred\tbig, old\nblue\tnew\n", ["| cup | note |", "| red | big, old |"]),
+        ('cup,note\nred,"two\nlines"\n', ["| cup | note |", "| red | two lines |"]),
+    ],
+)
+def test_the_cells_of_a_csv_file_are_parted_by_the_sign_that_fits_most_of_its_rows(
+    text: str, lines: list[str]
+) -> None:
+    assert set(lines) <= set(read(Path("a.zip"), archive({"cups.csv": text})).text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'cup,number\nred,"open\nblue,3\nlast,4\n',
+        "cup,number\n" + "red,3\n" * 30 + 'blue,"open\nlast,4\n',
+        "This is prose, of a kind.\nOther lines, with commas, and more.\nThird\n",
+        "cup\nred\nblue\n",
+        ",,\n,,\n",
+    ],
+    ids=["open", "open late", "prose", "one column", "empty"],
+)
+def test_a_csv_file_that_is_no_table_keeps_its_lines(text: str) -> None:
+    assert read(Path("a.zip"), archive({"cups.csv": text})).text == f"# cups.csv\n\n```csv\n{text}```\n"
+
+
+def test_the_rows_of_a_csv_file_that_is_too_long_for_a_table_take_no_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(members, "MAX_ROWS", 1_000)
+    text = "cup,number\n" + "reddish,3000\n" * 20_000
+    data = archive({"cups.csv": text})
+    read(Path("a.zip"), data)
+    tracemalloc.start()
+    try:
+        assert read(Path("a.zip"), data).text.endswith(f"{text}```\n")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * len(text)
+
+
+def test_a_csv_file_with_too_much_text_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "cup,number\nred,3\n"
+    data = archive({"cups.csv": text})
+    monkeypatch.setattr(members, "MAX_CHARACTERS", len(text))
+    assert "| red | 3 |" in read(Path("a.zip"), data).text
+    monkeypatch.setattr(members, "MAX_CHARACTERS", len(text) - 1)
+    assert "| red | 3 |" not in read(Path("a.zip"), data).text
 
 
 def test_a_document_in_an_archive_in_an_archive_keeps_its_places() -> None:
