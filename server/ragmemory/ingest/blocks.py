@@ -113,8 +113,7 @@ def markdown_blocks(text: str) -> Iterator[Block]:
         title = atx_heading(line) if mark == "#" else None
         underlined = setext_heading(above, line) if mark in "=-" and not is_new else None
         item = ITEM.match(line) if mark in "-*+0123456789" else None
-        opening = FENCE.match(line, item.end() if item else 0) if item or mark in "`~" else None
-        fence = opening[1] if opening else ""
+        fence = opened(line, mark, item)
         is_row = mark == "|"
         begins = is_new or title or fence or item or is_row != (kind in LINES)
         if begins and start < begin and not underlined:
@@ -162,6 +161,24 @@ def setext_heading(above: str, line: str) -> tuple[int, str] | None:
 def is_table_rule(line: str) -> bool:
     """Whether a line separates the header of a table from its rows."""
     return "-" in line and TABLE_RULE.issuperset(line)
+
+
+def opened(line: str, mark: str, item: re.Match[str] | None) -> str:
+    """The characters of the code fence that a line opens, perhaps in a list; "": none. `mark`: its first."""
+    opening = FENCE.match(line, item.end() if item else 0) if item or mark in "`~" else None
+    return opening[1] if opening else ""
+
+
+def with_fences(text: str) -> Iterator[tuple[str, str]]:
+    """Each line, with the characters of the code fence that is open after it; "" outside of code."""
+    fence = ""
+    for line in lines(text):
+        mark = line.lstrip()[:1]
+        if not fence:
+            fence = opened(line, mark, ITEM.match(line) if mark in "-*+0123456789" else None)
+        elif closes(line, fence):
+            fence = ""
+        yield line, fence
 
 
 def closes(line: str, fence: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeAlias
@@ -13,6 +14,7 @@ from ragcommon.files.decoding import NoText, NotText
 from ragcommon.text.places import Place
 from ragmemory.files.formats.paragraphs import NamedPart, paragraph_places
 from ragmemory.files.formats.unstyled import with_headings
+from ragmemory.ingest.blocks import with_fences
 from ragmemory.ingest.documents import MARKDOWN
 
 # Characters of text per file: about 15,000 pages.
@@ -206,7 +208,9 @@ def lowered(text: str) -> str:
 
 def closed(text: str) -> str:
     """Markdown with its last code fence closed: an open one would take in what is below."""
-    fence = next((mark[1] for mark in MARKUP.finditer(text) if mark[2] is not None), "")
+    if "```" not in text and "~~~" not in text:
+        return text
+    fence = deque(with_fences(clean(text)), maxlen=1)[0][1]
     return f"{text.rstrip()}\n{fence}" if fence else text
 
 

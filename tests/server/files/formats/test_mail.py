@@ -12,6 +12,7 @@ from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import detection, mail
 from ragmemory.files.formats import file_text as limits
 from ragmemory.files.formats.mail import MAX_HEADER, read
+from ragmemory.ingest.blocks import markdown_blocks
 
 
 def message(
@@ -168,6 +169,14 @@ def test_an_open_fence_of_a_body_does_not_take_in_what_is_below() -> None:
     text = read(Path("a.mbox"), box).text
     assert "\n# Steps\n\n```\nmake it\n```\n" in text
     assert text.index("# Mail 2") > text.rindex("```")
+
+
+@pytest.mark.parametrize(
+    "body", ["```\nmake it\n\xa0```\n\n```\nmake all", "1. ```\n   make it", "```\na\n```b"]
+)
+def test_a_fence_is_closed_where_the_passages_take_it_for_open(body: str) -> None:
+    text = read(Path("a.mbox"), mailbox(message("Mail 1", body), message("Mail 2", "Second."))).text
+    assert [block.heading for block in markdown_blocks(text)][-1].startswith("Mail 2")
 
 
 def test_a_mailbox_of_many_messages_is_read_as_far_as_possible(monkeypatch: pytest.MonkeyPatch) -> None:
