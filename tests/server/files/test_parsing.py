@@ -224,6 +224,22 @@ async def test_a_mail_and_a_page_named_as_text_are_read_without_their_source(tmp
         assert found.note == f"is {kind}, not what its name says"
 
 
+@pytest.mark.parametrize(
+    "name", ["cur/1713340900.M22P99.host,S=90:2,S", "new/1204680122.27c448.example.org", "Inbox"]
+)
+async def test_messages_in_files_whose_names_say_no_format_are_read(tmp_path: Path, name: str) -> None:
+    mail = b"From: ada@x.org\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\n\nVGVhLg==\n"
+    (path := tmp_path / name).parent.mkdir(exist_ok=True)
+    path.write_bytes(mail)
+    parser = read_file(path)
+    assert isinstance(parser, Parser)
+    found = await parsed(parser, path)
+    assert (found.text, found.note) == ("From: ada@x.org\n\nTea.\n", "")
+    (path := tmp_path / "cur" / "a.json").parent.mkdir(exist_ok=True)
+    path.write_text("{}")
+    assert isinstance(read_file(path), FileText)
+
+
 async def test_an_unreadable_file_is_reported_with_its_actual_format(tmp_path: Path) -> None:
     (path := tmp_path / "a.md").write_bytes(archive({"b.png": b"\0"}))
     with pytest.raises(NotText, match="is an archive, not what its name says, and has files that were not"):

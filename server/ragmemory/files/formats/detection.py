@@ -71,6 +71,8 @@ KINDS = {
 # Text formats that also occur in files named .txt.
 MARKUP = {"html": "a web page", "mail": "an e-mail"}
 PLAIN = frozenset(("", ".txt", ".text"))
+# The folders of a Maildir, whose files are messages: 1713340900.M22P99.host,S=900:2,S
+MAILDIR = frozenset(("cur", "new"))
 # Members that identify formats based on ZIP.
 MEMBERS = {
     **{"word/document.xml": "docx", "xl/workbook.xml": "xlsx", "ppt/presentation.xml": "pptx"},
@@ -115,7 +117,8 @@ def read(path: Path, data: bytes) -> FileText:
     module, named = module_of(path, data), _module_for(path)
     note = ""
     kinds = KINDS | MARKUP
-    if module != named and (module in kinds or named in KINDS):
+    says_kind = path.suffix and path.parent.name not in MAILDIR
+    if says_kind and module != named and (module in kinds or named in KINDS):
         note = f"is {kinds.get(module, 'text')}, not what its name says"
     try:
         found: FileText = import_module(f"ragmemory.files.formats.{module}").read(path, data)
@@ -146,6 +149,8 @@ def module_of(path: Path, data: bytes) -> str:
         return _module_of_other(beginning, named)
     if path.suffix.lower() in PLAIN:
         return _module_of_plain(data)
+    if path.parent.name in MAILDIR and MAIL.match(data[:MAIL_WITHIN]):
+        return "mail"
     return _module_of_json(path, data) if path.suffix.lower() in JSON else named
 
 
