@@ -51,8 +51,12 @@ def stored_token(path: Path) -> tuple[str, bool]:
     with suppress(FileExistsError):
         # Other users must not be able to read it at any time.
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "w", encoding="ascii") as opened:
-            opened.write(secrets.token_urlsafe(32) + "\n")
+        try:
+            with os.fdopen(file, "w", encoding="ascii") as opened:
+                opened.write(secrets.token_urlsafe(32) + "\n")
+        except OSError:  # On a full disk: an empty file would be refused from then on.
+            path.unlink()
+            raise
         made = True
     found = find_token(str(path))
     assert found is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -38,6 +39,23 @@ def test_an_own_token_is_made_once_in_a_private_file(tmp_path: Path) -> None:
     assert stored_token(path) == (token, False)
     if sys.platform != "win32":
         assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_leaves_no_file_without_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, fdopen = tmp_path / "token", os.fdopen
+
+    def on_a_full_disk(file: int, mode: str, encoding: str) -> TextIO:
+        os.dup2(full, file)
+        return fdopen(file, mode, encoding=encoding)
+
+    full = os.open("/dev/full", os.O_WRONLY)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdopen", on_a_full_disk)
+        with pytest.raises(OSError, match="No space left"):
+            stored_token(path)
+    os.close(full)
+    assert stored_token(path)[1]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file modes")
