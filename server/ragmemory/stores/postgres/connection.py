@@ -24,6 +24,7 @@ RIGHTS_HINT = (
     "Grant the user of store.url the rights on the schema and its tables, "
     "and CREATE on the database if the schema has to be made; or name another user."
 )
+INSTALL_HINT = "Install it: pip install 'ragchat[postgres]'"
 _PARAMETER = re.compile(r"\?(\d*)")
 # The classes of errors after which no other statement would succeed: connection, resources, operator's
 # intervention, system, wrong credentials, read-only or aborted transactions, and tables that are missing.
@@ -111,10 +112,13 @@ def _is_one_of(error: BaseException, classes: tuple[str, ...]) -> bool:
 
 @asynccontextmanager
 async def mapped_errors(place: str, busy_seconds: float) -> AsyncIterator[None]:
-    """Map psycopg's errors to RagMemoryErrors."""
+    """Map psycopg's errors to RagMemoryErrors. Raises DatabaseUnavailable without psycopg."""
     import msgspec
-    import psycopg
 
+    try:
+        import psycopg
+    except ImportError as error:
+        raise DatabaseUnavailable(place, "psycopg is not installed", INSTALL_HINT) from error
     try:
         yield
     except psycopg.errors.LockNotAvailable as error:

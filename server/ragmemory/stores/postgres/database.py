@@ -141,12 +141,9 @@ class PostgresEngine:
         return mapped_errors(self.place, self._busy_seconds)
 
     async def _connect(self) -> AsyncConnection[Any]:
-        try:
-            from psycopg import AsyncConnection
-            from psycopg.conninfo import conninfo_to_dict
-        except ImportError as error:
-            reason = "psycopg is not installed; try: pip install 'ragchat[postgres]'"
-            raise DatabaseUnavailable(self.place, reason) from error
+        from psycopg import AsyncConnection
+        from psycopg.conninfo import conninfo_to_dict
+
         # It warns of every statement that is cancelled.
         logging.getLogger("psycopg").setLevel(logging.ERROR)
         # libpq waits for at least two seconds, and for whole ones.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta, tzinfo
@@ -51,6 +52,15 @@ async def opened(url: str, busy_seconds: float = 5, *, read_only: bool = False) 
         yield Store(engine, 100)
     finally:
         await engine.close()
+
+
+async def test_a_missing_psycopg_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    engine = PostgresEngine("postgresql://localhost/notes", Path("memory.db"), 5)
+    with pytest.raises(DatabaseUnavailable, match="psycopg is not installed") as caught:
+        await engine.read("SELECT 1")
+    assert caught.value.hint == "Install it: pip install 'ragchat[postgres]'"
+    await engine.close()
 
 
 def test_parameters_are_numbered_as_postgresql_wants_them() -> None:
