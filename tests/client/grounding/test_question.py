@@ -33,6 +33,8 @@ def test_general_words_weigh_little_and_are_never_missing() -> None:
     boiler, work = asked.words
     assert work.weight < boiler.weight / 2
     assert asked.missing(terms("Tea is hot.")) == ["boiler"]
+    concert, *rest = Question.of("Konzert findet statt").words
+    assert all(word.weight < concert.weight / 2 for word in rest)
 
 
 @pytest.mark.parametrize(
