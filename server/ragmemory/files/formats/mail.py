@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from email.message import EmailMessage, Message
 from email.parser import BytesFeedParser
 from email.policy import EmailPolicy
+from email.utils import parseaddr, parsedate_to_datetime
 from pathlib import Path
 
 from ragcommon.files.decoding import decode_as
@@ -40,6 +42,8 @@ NO_TEXT = ("image", "audio", "video")
 MESSAGE = "message/rfc822"
 # Characters of a header that are parsed: Python's parser takes quadratic time.
 MAX_HEADER = 10_000
+# Characters of a subject in the heading of a message; a heading has at most 300.
+MAX_SUBJECT = 200
 # An alternative with this many times fewer words than another is a stub.
 STUB = 4
 # Bytes fed to the parser at a time: `parsebytes` takes ten times the memory of the message.
@@ -92,8 +96,8 @@ def _add_all(builder: TextBuilder, members: Members, data: bytes) -> str:
         place = f"message {number}"
         try:
             message = _parsed(raw)
-            if subject := _header(message, "Subject"):
-                builder.add(f"# {subject}", place)
+            if title := _title(message):
+                builder.add(f"# {title}", place)
             _add(builder, members, message, place)
         except TooMuchText as error:
             return f"{error}, and was read only up to message {number:,}"
@@ -140,6 +144,17 @@ def _add(builder: TextBuilder, members: Members, message: EmailMessage, place: s
         if kind not in NO_TEXT or (kind == "image" and current().with_images):
             content = _content(part)
             members.add(name, len(content), content.__bytes__, place)
+
+
+def _title(message: Message) -> str:
+    """The heading of a message in a mailbox: its subject, with its author and date."""
+    date = ""
+    with suppress(ValueError, TypeError, OverflowError):
+        date = parsedate_to_datetime(_header(message, "Date")).strftime("%Y-%m-%d")
+    name, address = parseaddr(_header(message, "From"))
+    origin = ", ".join(filter(None, (name or address, date)))
+    subject = _header(message, "Subject")[:MAX_SUBJECT]
+    return f"{subject} ({origin})" if subject and origin else subject or origin
 
 
 def _header(message: Message, name: str) -> str:

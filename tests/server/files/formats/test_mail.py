@@ -151,10 +151,14 @@ def test_the_places_of_a_mailbox_are_its_messages_and_their_paragraphs() -> None
     found = read(Path("a.mbox"), box)
     lines = found.text.split("\n")
     assert [(lines[line - 1], label) for line, label in found.places] == [
-        *(("# One", "message 1"), ("First.", "message 1 ¶ 1"), ("From here on.", "message 1 ¶ 2")),
-        *(("# Two", "message 2"), ("Second.", "message 2 ¶ 1")),
+        *(
+            ("# One (Ada, 2026-11-22)", "message 1"),
+            ("First.", "message 1 ¶ 1"),
+            ("From here on.", "message 1 ¶ 2"),
+        ),
+        *(("# Two (Ada, 2026-11-22)", "message 2"), ("Second.", "message 2 ¶ 1")),
     ]
-    assert "\n\nFrom here on.\n\n# Two\n\n" in found.text
+    assert "\n\nFrom here on.\n\n# Two (Ada, 2026-11-22)\n\n" in found.text
     assert "Second." in found.text
 
 
@@ -258,4 +262,6 @@ def test_the_attachments_of_a_mailbox_are_places_in_their_message() -> None:
     found = read(Path("a.mbox"), mailbox(first, message("Two", "Bye.\n")))
     lines = found.text.split("\n")
     assert ("# a.txt", "message 1 a.txt") in [(lines[line - 1], label) for line, label in found.places]
-    assert ("# Two", "message 2") in [(lines[line - 1], label) for line, label in found.places]
+    assert ("# Two (Ada, 2026-11-22)", "message 2") in [
+        (lines[line - 1], label) for line, label in found.places
+    ]
