@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import IO, Any
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_an_own_token_is_made_once_in_a_private_file(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_no_file_without_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, fdopen = tmp_path / "token", os.fdopen
 
-    def on_a_full_disk(file: int, mode: str, encoding: str) -> TextIO:
+    def on_a_full_disk(file: int, mode: str, encoding: str) -> IO[Any]:
         os.dup2(full, file)
         return fdopen(file, mode, encoding=encoding)
 
