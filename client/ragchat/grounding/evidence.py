@@ -102,8 +102,12 @@ class Evidence:
 
     def is_version_of(self, other: Evidence) -> bool:
         """Whether both are versions of one text, which differ in a few words (Broder 1997)."""
-        one, two = ({*pairwise(index_terms(each.hit.full_text))} for each in (self, other))
-        return len(one & two) >= VERSION_SHARE * len(one | two)
+        shared, either = self._pairs & other._pairs, self._pairs | other._pairs
+        return len(shared) >= VERSION_SHARE * len(either)
+
+    @cached_property
+    def _pairs(self) -> set[tuple[str, str]]:
+        return {*pairwise(index_terms(self.hit.full_text))}
 
     @cached_property
     def terms(self) -> frozenset[str]:

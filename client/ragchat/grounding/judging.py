@@ -79,9 +79,11 @@ def judge(question: Question, evidence: Sequence[Evidence]) -> Judgement:
 
 
 def signals_of(question: Question, evidence: Sequence[Evidence]) -> dict[str, float]:
-    """All in [-1, 1]. `evidence` is best first. Other versions of the best passage are no rivals of it."""
-    words, terms = question.judged, _terms(evidence)
-    names = [word for word in question.words if word.is_name]
+    """The signals, each in [-1, 1]. `evidence` is best first.
+
+    The best passage is not compared with other versions of itself.
+    """
+    words, names = question.judged, [word for word in question.words if word.is_name]
     best, *rest = evidence
     rivals = [one for one in rest[:COMPARED] if not one.is_version_of(best)]
     evidence = [best, *rivals, *rest[COMPARED:]]
@@ -92,7 +94,7 @@ def signals_of(question: Question, evidence: Sequence[Evidence]) -> dict[str, fl
     coverages = [one.coverage([piece], words) for one in judged for piece in one.pieces]
     return {
         "coverage": max(coverages, default=0.0),
-        "names missing": sum(not word.is_in(terms) for word in names) / max(1, len(names)),
+        "names missing": len(question.missing_names(_terms(evidence))) / max(1, len(names)),
         "relevance": relevance,
         "lead": late - max([_USUAL_LATE, *lates]),
         "relevance lead": relevance - max(_USUAL_RELEVANCE, sum(compared) / len(compared)),

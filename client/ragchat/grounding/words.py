@@ -44,17 +44,13 @@ def folded(word: str) -> str:
 
 
 _LISTS = packaged("words.toml")
-_LANGUAGES = {
-    name: {*words.split(), *folded(words).split()} for name, words in _LISTS["function_words"].items()
-}
+_FUNCTION_WORDS = _LISTS["function_words"].items()
+_LANGUAGES = {name: {*words.split(), *folded(words).split()} for name, words in _FUNCTION_WORDS}
 # The function words that identify a language, with their accents: fur is not für.
 _NO_SIGNS = {*_LISTS["ambiguous"].split(), *ascii_lowercase}
-_SIGNS = {name: {*words.split()} - _NO_SIGNS for name, words in _LISTS["function_words"].items()}
+_SIGNS = {name: {*words.split()} - _NO_SIGNS for name, words in _FUNCTION_WORDS}
 # Words that share their stem with words of other meanings: note with "not", Seite with "seit".
-_APART = {
-    *_LISTS["apart"].split(),
-    *(_SIGNS["english"] | _SIGNS["german"]).difference(_LISTS["general"].split()),
-}
+_APART = {*_LISTS["apart"].split()} | (_SIGNS["english"] | _SIGNS["german"]) - {*_LISTS["general"].split()}
 _SIGNS["german"] |= {*_LISTS["german_verbs"].split()}
 _MONTHS = _LISTS["numbers"]["months"]
 MONTHS = {folded(word): at for names in _MONTHS for at, word in enumerate(names.split(), 1)}

@@ -46,7 +46,7 @@ CORE = 0.85
 W_MAIL = 0.9
 # The minimum score of a card relative to the best one to be shown at once.
 MIN_SHARE = 0.6
-# The share of its terms from which on a window says much the same as another one.
+# A window is like another one if they share at least this part of its terms.
 ALIKE_SHARE = 0.8
 ELLIPSIS = "…"
 
@@ -295,10 +295,11 @@ def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
 
 def _repeats(window: Window, other: Window) -> bool:
     """Whether `other` has almost all terms of `window`, with those of its best piece and all numbers."""
+    if not window.is_like(other):
+        return False
     piece = window.evidence.pieces[window.best]
     said = {*index_terms(window.hit.full_text[piece.start : piece.end])}
-    new = {term for term in window.terms - other.terms if term in said or re.search(r"\d", term)}
-    return not new and window.is_like(other)
+    return not any(term in said or re.search(r"\d", term) for term in window.terms - other.terms)
 
 
 def _newest_first(windows: Sequence[Window]) -> Sequence[Window]:
@@ -312,13 +313,17 @@ def _newest_first(windows: Sequence[Window]) -> Sequence[Window]:
 
 def _is_newer(window: Window, other: Window) -> bool:
     """Whether a window is that of a later version, by the names of the files, with as many of the words."""
-    (name, *own), (others_name, *theirs) = (
-        (_VERSION.sub("", uri), *([*map(int, re.findall(r"\d+", v))] for v in _VERSION.findall(uri)))
-        for uri in (window.hit.uri, other.hit.uri)
-    )
+    (name, own), (others_name, theirs) = _version(window.hit.uri), _version(other.hit.uri)
+    if name != others_name or own <= theirs or not window.is_like(other):
+        return False
     words = [word for word in window.evidence.question.words if word.is_in(other.evidence.terms)]
-    is_version = name == others_name and own > theirs and window.is_like(other)
-    return is_version and all(word.is_in(window.evidence.terms) and not word.has_digit for word in words)
+    return all(word.is_in(window.evidence.terms) and not word.has_digit for word in words)
+
+
+@lru_cache(100)
+def _version(uri: str) -> tuple[str, list[list[int]]]:
+    """The URI without the versions in it, and the numbers of these."""
+    return _VERSION.sub("", uri), [[*map(int, re.findall(r"\d+", one))] for one in _VERSION.findall(uri)]
 
 
 def nearest(windows: Iterable[Window]) -> list[Window]:

@@ -496,7 +496,7 @@ async def test_of_two_versions_that_differ_in_an_amount_both_are_shown_the_newer
         shown, _ = chosen(ranked(await evidence_in(question, older, newer)))
         is_newest_first = "150" not in question  # A number may be that of a version.
         assert [window.hit.chunk_id for window in shown] == ([2, 1] if is_newest_first else [1, 2])
-    # One that has fewer of the words is no better for being newer.
+    # A newer version with fewer of the question's words stays below.
     question = "What does Ann pay as a deposit for the common room?"
     shown, _ = chosen(
         ranked(await evidence_in(question, replace(older, text=f"{older.text}\nFor Ann."), newer))
