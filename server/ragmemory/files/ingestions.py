@@ -15,6 +15,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Container, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragcommon.contract.files import FileOutcome, Ingestion, IngestionError, SyncOutcome
+from ragcommon.contract.files import FileOutcome, Ingestion, SyncOutcome
 from ragcommon.contract.history import Origin
 from ragcommon.errors import StructuredError, of_the_system
 from ragcommon.files.uris import is_address, path_of, without_userinfo
@@ -40,7 +41,7 @@ from ragmemory.errors import (
     RagMemoryError,
 )
 from ragmemory.files.formats.image import NOT_READ
-from ragmemory.files.loading import JobRun, Loading, now, refused, size_of
+from ragmemory.files.loading import JobRun, Loading, end_job, now, refused, size_of
 from ragmemory.files.reading import is_found_from
 from ragmemory.files.roots import ANY_ROOT, is_within, of_stored
 from ragmemory.files.walking import (
@@ -72,10 +73,10 @@ logger = logging.getLogger(__name__)
 # Seconds between two heartbeats of a job, and without a heartbeat until its process counts as killed.
 BEAT_SECONDS = 1.0
 SILENT_SECONDS = 5.0
-# A job is given up after so many kills in a row without a stored document: a file may need too much memory.
-MAX_RESUMED = 4
 # The same if another process may read its files, but not this one: it may be starting again.
 ABANDONED_SECONDS = 600.0
+# A job is given up after so many kills in a row without a stored document: a file may need too much memory.
+MAX_RESUMED = 4
 # Ended jobs whose outcomes stay in memory, and the total of outcomes: 100,000 take about 40 MB. The newest
 # job is always kept.
 KEPT_RUNS = 10
@@ -153,15 +154,14 @@ class Ingestions:
         sources = _files(job)
         if not sources or not all(map(self._may_resume, sources)):
             logger.warning("The ingestion %s is not resumed: its sources may not be read", job.job_id)
-            job.status, job.ended_at = "cancelled", now()
+            end_job(job, "cancelled")
             await self._store.ingestions.end(job)
             return
         resumed = 0 if job.added or job.updated else job.resumed + 1
         if resumed > MAX_RESUMED:
             error = IngestionGivenUp(resumed)
             logger.warning("The ingestion %s is not resumed: %s", job.job_id, error)
-            job.status, job.ended_at = "failed", now()
-            job.error = IngestionError(error.code, str(error), error.hint)
+            end_job(job, "failed", error)
             await self._store.ingestions.end(job)
             return
         logger.info("Resuming the ingestion %s", job.job_id)
@@ -177,20 +177,16 @@ class Ingestions:
 
     def _is_for_others(self, source: str) -> bool:
         """Whether another process may read a file, but not this one."""
-        try:
-            self.allowed(source)
-        except PathNotAllowed:
-            return may_use(self._store.path, source)
-        except BadArgument:
-            pass
-        return False
+        return not self._is_allowed(source) and may_use(self._store.path, source)
 
     def _may_resume(self, source: str) -> bool:
-        try:
+        return self._is_allowed(source) and may_use(self._store.path, source)
+
+    def _is_allowed(self, source: str) -> bool:
+        with suppress(BadArgument, PathNotAllowed):
             self.allowed(source)
-        except (BadArgument, PathNotAllowed):
-            return False
-        return may_use(self._store.path, source)
+            return True
+        return False
 
     async def start(
         self,
@@ -286,7 +282,7 @@ class Ingestions:
             return run.job
         job = await self._stored(job_id)
         if job.status == "running":
-            job.status, job.ended_at = "cancelled", now()
+            end_job(job, "cancelled")
             await self._store.ingestions.end(job)
         return job
 

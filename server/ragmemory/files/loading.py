@@ -57,6 +57,7 @@ OWN_EXPORT = "is an exported conversation with ragchat, and is read only if you 
 
 # A file that was read, or why it could not be.
 Content: TypeAlias = FileText | Exception
+EndStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 
 
 class JobRun:
@@ -90,16 +91,19 @@ class JobRun:
         left = job.bytes - job.done_bytes
         job.seconds_left = job.seconds * left / job.done_bytes if job.done_bytes else None
 
-    def end(
-        self, status: Literal["completed", "failed", "cancelled"], error: StructuredError | None = None
-    ) -> None:
+    def end(self, status: EndStatus, error: StructuredError | None = None) -> None:
         """Set the outcome of the job."""
         self.update()
-        self.job.status = status
-        self.job.seconds_left = 0.0
-        self.job.ended_at = now()
-        if error is not None:
-            self.job.error = IngestionError(error.code, str(error), error.hint)
+        end_job(self.job, status, error)
+
+
+def end_job(job: Ingestion, status: EndStatus, error: StructuredError | None = None) -> None:
+    """Set the outcome of a job, running or not."""
+    job.status = status
+    job.seconds_left = 0.0
+    job.ended_at = now()
+    if error is not None:
+        job.error = IngestionError(error.code, str(error), error.hint)
 
 
 class Loading:

@@ -53,6 +53,13 @@ pytestmark = BOTH_ENGINES
 OLD = 1_000_000_000
 
 
+@pytest.fixture
+def soon_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process counts as killed after 0.2 seconds."""
+    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+
+
 def write(path: Path, text: str, changed: int = OLD) -> Path:
     """A file that was changed long ago, so that its state identifies its content."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -449,11 +456,8 @@ async def test_an_unknown_job_is_an_error(tmp_path: Path) -> None:
                 await call("none")
 
 
-async def test_the_job_of_a_killed_process_is_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
-    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+@pytest.mark.usefixtures("soon_silent")
+async def test_the_job_of_a_killed_process_is_resumed(tmp_path: Path) -> None:
     folder, stuck = notes(tmp_path / "docs", 5), Scripted()
     async with jobs_of(tmp_path, stuck) as jobs:
         job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
@@ -466,12 +470,11 @@ async def test_the_job_of_a_killed_process_is_resumed(
         assert (await memory.maintenance.stats()).documents == 5
 
 
+@pytest.mark.usefixtures("soon_silent")
 async def test_a_job_that_kills_each_process_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one does with a file that needs more memory than there is."""
-    monkeypatch.setattr(module, "SILENT_SECONDS", 0.1)
-    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
     monkeypatch.setattr(module, "MAX_RESUMED", 1)
     folder = notes(tmp_path / "docs", 2)
     async with jobs_of(tmp_path, Scripted()) as jobs:
@@ -489,12 +492,11 @@ async def test_a_job_that_kills_each_process_is_given_up(
         assert (await ended(memory.ingestions, again)).added == 2
 
 
+@pytest.mark.usefixtures("soon_silent")
 async def test_a_job_is_not_resumed_by_a_server_that_may_not_read_its_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
     monkeypatch.setattr(module, "ABANDONED_SECONDS", 0.2)
-    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
     private = notes(tmp_path / "private", 2)
     async with jobs_of(tmp_path, Scripted()) as jobs:
         await jobs.start([str(private)], prune=False, origin=ORIGIN)
@@ -504,12 +506,9 @@ async def test_a_job_is_not_resumed_by_a_server_that_may_not_read_its_files(
         assert (await memory.maintenance.stats()).documents == 0
 
 
-async def test_a_job_is_left_to_a_server_that_may_read_its_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("soon_silent")
+async def test_a_job_is_left_to_a_server_that_may_read_its_files(tmp_path: Path) -> None:
     """Such as the server of an editor that starts again, while another program has the memory open, too."""
-    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
-    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
     private = notes(tmp_path / "private", 2)
     async with memory_in(tmp_path, str(tmp_path / "docs")) as other:
         async with jobs_of(tmp_path, Scripted()) as jobs:
@@ -523,12 +522,9 @@ async def test_a_job_is_left_to_a_server_that_may_read_its_files(
 
 
 @SQLITE_ONLY
-async def test_a_job_in_a_repositorys_memory_is_not_resumed_outside_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("soon_silent")
+async def test_a_job_in_a_repositorys_memory_is_not_resumed_outside_of_it(tmp_path: Path) -> None:
     """The repository may be someone else's: nothing in it may read the user's files by itself."""
-    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
-    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
     private, own = notes(tmp_path / "private", 2), tmp_path / "repository" / ".ragchat"
     own.mkdir(parents=True)
     async with jobs_of(own, Scripted()) as jobs:
@@ -543,11 +539,10 @@ async def test_a_job_in_a_repositorys_memory_is_not_resumed_outside_of_it(
 
 
 @pytest.mark.parametrize("job", ["'{'", "replace(job, 'file:///', 'file://[')"])
+@pytest.mark.usefixtures("soon_silent")
 async def test_a_job_that_no_program_of_ours_has_stored_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str
 ) -> None:
-    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
-    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
     folder = notes(tmp_path / "docs", 2)
     async with jobs_of(tmp_path, Scripted()) as jobs:
         await jobs.start([str(folder)], prune=False, origin=ORIGIN)
@@ -766,11 +761,8 @@ async def test_a_folder_in_the_place_of_a_file_is_not_the_file(tmp_path: Path) -
         assert await reasons(memory, folder) == {"0.txt": ("removed", ""), "1.txt": ("unchanged", "")}
 
 
-async def test_a_killed_sync_of_a_part_is_resumed_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
-    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+@pytest.mark.usefixtures("soon_silent")
+async def test_a_killed_sync_of_a_part_is_resumed_as_it_was(tmp_path: Path) -> None:
     folder, stuck = notes(tmp_path / "docs", 5), Scripted()
     gone = write(folder / "gone.txt", "A document whose file is gone.")
     async with memory_in(tmp_path) as memory:
