@@ -17,7 +17,7 @@ from ragcommon.files.safe_open import read_regular
 from ragcommon.memory_limit import limited_memory
 
 MAX_IMAGE_BYTES = 32 << 20
-# The size of a page image in pixels: sharp enough beside an answer, even on a large screen.
+# The size of a page image in pixels, sharp even on a large screen.
 WIDTH, MAX_PIXELS = 1_400, 4_000_000
 SECONDS = 15.0
 MEMORY = 1 << 30

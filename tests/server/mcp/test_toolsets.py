@@ -474,7 +474,7 @@ async def test_a_document_is_also_named_by_its_resource(client: Client) -> None:
     assert (await called(client, "delete_document", document=resource))["uri"] == "tea.md"
     assert (await called(client, "list_versions", document=resource))["uri"] == "tea.md"
     assert (await called(client, "restore_version", document=resource))["uri"] == "tea.md"
-    # What is no resource is no other document either.
+    # Such a URI without a valid id is an ordinary one.
     uri = f"ragchat://document/{stored['uri']}"
     other = await called(client, "Inject", text="Sage.", metadata={"uri": uri})
     assert (other["uri"], other["status"]) == (uri, "added")

@@ -168,23 +168,8 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool, with_links: bool = False
 
 
 def _clean(root: LexborNode) -> None:
-    """Remove what a reader does not see or read, and write what has no text of its own as text."""
-    # What MathJax draws stands beside the TeX, or around the formula for screen readers. There is no TeX
-    # in a page that was saved without scripts.
-    formulas = root.css(TEX)
-    for formula in formulas:
-        formula.replace_with(formula.text() or "")
-    inner = set[int]()
-    for drawn in root.css(DRAWN):
-        if drawn.mem_id in inner:
-            continue
-        inner.update(node.mem_id for node in drawn.css(DRAWN))
-        has_tex = formulas and drawn.tag != "mjx-container"
-        shown = None if has_tex else drawn.css_first("math")
-        text = "" if formulas else drawn.text() or ""
-        drawn.replace_with(_written(shown) if shown is not None else text)
-    for formula in root.css("math"):
-        formula.replace_with(_written(formula))
+    """Remove what a reader does not see or read, and replace formulas and notes by text."""
+    _write_formulas(root)
     # Links of headings to themselves: "¶" or "#".
     for link in root.css('a[href*="#"]'):
         if (mark := (link.text() or "").strip()) and not any(map(str.isalnum, mark)):
@@ -369,6 +354,28 @@ class _Blocks:
             self.quoted -= 1
         else:
             self.walk(node, depth + 1)
+
+
+def _write_formulas(root: LexborNode) -> None:
+    """Replace the formulas of MathJax and those in MathML by their text.
+
+    What MathJax draws is next to the TeX, or around the MathML for screen readers. There is no TeX in a page
+    that was saved without scripts.
+    """
+    formulas = root.css(TEX)
+    for formula in formulas:
+        formula.replace_with(formula.text() or "")
+    inner = set[int]()
+    for drawn in root.css(DRAWN):
+        if drawn.mem_id in inner:
+            continue
+        inner.update(node.mem_id for node in drawn.css(DRAWN))
+        has_tex = formulas and drawn.tag != "mjx-container"
+        shown = None if has_tex else drawn.css_first("math")
+        text = "" if formulas else drawn.text() or ""
+        drawn.replace_with(_written(shown) if shown is not None else text)
+    for formula in root.css("math"):
+        formula.replace_with(_written(formula))
 
 
 def _written(formula: LexborNode) -> str:

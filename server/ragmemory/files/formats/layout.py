@@ -253,7 +253,7 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
     for band in _bands(rows):
         gutters = _without_sparse_columns(text, band, _gutters(band))
         cells = [_cells(text, row, gutters) for row in band]
-        columns = [[cell for cell in column if cell] for column in zip(*cells, strict=True)]
+        columns = _columns(cells)
         lengths = [median(map(len, column)) if column else 0 for column in columns]
         crossing = sum(1 for row in cells if sum(map(bool, row)) > 1)
         unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
@@ -274,11 +274,11 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
 
 
 def _without_sparse_columns(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> Sequence[Gutter]:
-    """The gutters between columns of prose, in which the number of a heading is no column of its own."""
-    columns = [
-        [cell for cell in column if cell]
-        for column in zip(*(_cells(text, row, gutters) for row in band), strict=True)
-    ]
+    """The gutters between columns of prose, without those next to a column of few lines.
+
+    Such are the numbers of headings.
+    """
+    columns = _columns([_cells(text, row, gutters) for row in band])
     full = [number for number, column in enumerate(columns) if len(column) > len(band) * MAX_CROSSING]
     is_prose = 1 < len(full) <= MAX_COLUMNS and all(
         len(columns[number]) >= MIN_LINES and median(map(len, columns[number])) >= LINE_LENGTH
@@ -299,9 +299,9 @@ def _steps_across(band: Sequence[Row], gutters: Sequence[Gutter]) -> int:
 
 
 def _starts(band: Sequence[Row], cells: Sequence[Sequence[str]], gutters: Sequence[Gutter]) -> list[int]:
-    """Where something else than the rows of a table begins: a heading, or text below its last row.
+    """Where a heading begins, or text below the last row of a table.
 
-    What begins in the first column and ends in another is no cell.
+    A line below that begins in the first column and ends in another is text, not a cell.
     """
     full = [number for number, line in enumerate(cells) if sum(map(bool, line)) > 1]
     if len(band) < MIN_ROWS or not full:
@@ -343,6 +343,11 @@ def _cells(text: str, row: Row, gutters: Sequence[Gutter]) -> list[str]:
         shown = " ".join(text[segment.start : segment.end].split())
         cells[column] = f"{cells[column]} {shown}".lstrip()
     return cells
+
+
+def _columns(cells: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The cells of each column that are not empty."""
+    return [[cell for cell in column if cell] for column in zip(*cells, strict=True)]
 
 
 def _column_of(segment: Segment, gutters: Sequence[Gutter]) -> int:

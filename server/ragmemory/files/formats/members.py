@@ -38,7 +38,7 @@ from ragmemory.ingest.documents import MARKDOWN, media_type
 MAX_DEPTH = 3
 MAX_NAME = 200
 PROSE = frozenset(("", ".txt", ".text", ".log", *MARKDOWN_NAMES))
-# Of those that fit equally well, the first: cells have commas more often than the others.
+# Possible delimiters. If several fit equally well, the first one counts: commas are the most likely in cells.
 DELIMITERS = {".csv": "\t;,", ".tsv": "\t"}
 # Rows from which the delimiter is derived.
 FIRST_ROWS = 20

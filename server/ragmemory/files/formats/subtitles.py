@@ -35,10 +35,11 @@ class Cue(NamedTuple):
 def read(path: Path, data: bytes) -> FileText:
     """The text of subtitles. Raises NotText."""
     cues = list(_cues(decode(data).text))
+    # Several cues begin with the name of a speaker, but few with other words and a colon.
+    counts = Counter(cue.speaker for cue in cues)
+    cues = [cue if counts[cue.speaker] > 1 else cue._replace(speaker="") for cue in cues]
     if not cues:
         raise Damaged("subtitle")
-    # Several cues begin with the name of a speaker, but few with other words and a colon.
-    speakers = {name for name, count in Counter(cue.speaker for cue in cues).items() if name and count > 1}
     builder = TextBuilder()
     text: list[str] = []
     began = ended = length = 0
@@ -47,15 +48,14 @@ def read(path: Path, data: bytes) -> FileText:
         if not cue.said or (text and cue.said == before):
             continue
         is_whole = length > USUAL_CHARACTERS and text[-1][-1] in ".!?…"
-        is_other = cue.speaker in speakers and cue.speaker != speaker
+        is_other = cue.speaker not in ("", speaker)
         is_pause = cue.start - ended > PAUSE_SECONDS or cue.said.startswith(("- ", "– "))
         if text and (is_whole or is_other or is_pause):
             builder.add(" ".join(text), _clock(began))
             text, length = [], 0
-        is_known = bool(text) and cue.speaker in speakers
-        began, ended, before = (began if text else cue.start), cue.end, cue.said
-        speaker = cue.speaker if cue.speaker in speakers else speaker
-        text.append(cue.said.removeprefix(cue.speaker).lstrip() if is_known else cue.said)
+        text.append(cue.said.removeprefix(cue.speaker).lstrip() if text else cue.said)
+        began, ended, before = (began if len(text) > 1 else cue.start), cue.end, cue.said
+        speaker = cue.speaker or speaker
         length += len(cue.said)
     builder.add(" ".join(text), _clock(began))
     return builder.build(path.name)

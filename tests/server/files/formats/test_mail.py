@@ -109,7 +109,7 @@ def test_what_is_no_regular_table_is_read_as_text(content: str) -> None:
     assert content.strip() in found.text
 
 
-def test_beside_a_plain_alternative_that_only_points_to_the_other_one_that_is_read() -> None:
+def test_the_html_part_is_read_too_if_the_plain_one_only_refers_to_it() -> None:
     words = "We offer the gravel for 4,812 euros, including the delivery to your yard on 9 September."
     html = f"<p>{words}</p><p>Please confirm the order by Friday. <a href='https://a.example/b?c=d'>Confirm</a></p>"
     stub = read(Path("a.eml"), bytes(message("Offer", "Please view this in HTML.\n", html))).text
