@@ -65,7 +65,8 @@ MAX_PLACED_ACCENTS, SEARCH_DISTANCE, MAX_GAP = 1_000, 400, 0.3
 MOVED_AWAY = "\0"
 MOVED = re.compile(r"(?<= )\0 | ?\0(?=\r?\n|\Z)|\0")
 MAX_SPACES = 100
-# Codes of TeX's encodings T1 and TS1 that mean something else in Latin-1. A text with one of T1_ONLY is in T1.
+# Codes of TeX's encodings T1 and TS1 that mean something else in Latin-1. A text with one of T1_ONLY is
+# in T1.
 T1 = dict(enumerate("“”„«»–—\u200c\u2080ıȷﬀﬁﬂﬃﬄ", 0x10)) | {
     **dict(enumerate("ĂĄĆČĎĚĘĞĹĽŁŃŇŊŐŔŘŚŠŞŤŢŰŮŸŹŽŻĲİđ§", 0x80)),
     **dict(enumerate("ăąćčďěęğĺľłńňŋőŕřśšşťţűůÿźžżĳ¡¿£", 0xA0)),
