@@ -30,12 +30,8 @@ class Reply(Struct, frozen=True):
     searched_first: list[str] = []
 
 
-class _File(Struct, frozen=True):
-    fillers: list[str]
-    replies: list[Reply]
-
-
-_FILE = msgspec.convert(packaged("small_talk.toml"), _File)
+_FILE = packaged("small_talk.toml")
+_REPLIES = msgspec.convert(_FILE["replies"], list[Reply])
 
 
 def small_talk(message: str) -> str | None:
@@ -50,14 +46,14 @@ def small_talk(message: str) -> str | None:
 
 def is_searched_first(message: str) -> bool:
     """Whether memory is searched before this small talk gets its reply."""
-    return _plain(message) in (_plain(one) for reply in _FILE.replies for one in reply.searched_first)
+    return _plain(message) in (_plain(one) for reply in _REPLIES for one in reply.searched_first)
 
 
 @cache
 def _phrases() -> Mapping[str, Reply | None]:
     """Each phrase with its reply, the longest first; fillers have none."""
-    found: dict[str, Reply | None] = {_plain(filler): None for filler in _FILE.fillers}
-    for reply in _FILE.replies:
+    found: dict[str, Reply | None] = {_plain(filler): None for filler in _FILE["fillers"]}
+    for reply in _REPLIES:
         found |= {_plain(phrase): reply for phrase in (*reply.phrases, *reply.searched_first)}
     return {phrase: found[phrase] for phrase in sorted(found, key=len, reverse=True)}
 

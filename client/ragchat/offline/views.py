@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import Literal
 
 from ragchat.grounding.evidence import Evidence, names_of
 from ragchat.grounding.pieces import Span, blanked, sentence_spans
@@ -30,10 +31,10 @@ MIN_COVERAGE = 0.5
 
 _FILE = packaged("views.toml")
 _BEGIN = rf"^\W*(?:(?:{_FILE['polite']})\W+)*"
-_LISTS, _OUTLINES, _CONTENTS = (
-    [re.compile(_BEGIN + pattern.format(**_FILE["names"]), re.IGNORECASE) for pattern in _FILE[kind]]
-    for kind in ("lists", "outlines", "contents")
-)
+_PATTERNS = {
+    kind: [re.compile(_BEGIN + pattern.format(**_FILE["names"]), re.IGNORECASE) for pattern in _FILE[kind]]
+    for kind in ("lists", "rows", "outlines", "contents")
+}
 _ARTICLE = re.compile(r"^(?:the|an?|my|our|your|this|der|die|das|den|dem|[md]eine?[mnrs]?)\s+", re.IGNORECASE)
 _KIND = r"(?:document|file|notes?|page|dokuments?|datei|notiz|seite)"
 _OF_A_KIND = re.compile(rf"{_KIND}\s+(?=\S)|(?<=\S)\s+{_KIND}$", re.IGNORECASE)
@@ -41,18 +42,20 @@ _MARK = re.compile(rf"^(?:{ITEM.pattern}(?:\[[ xX]\]\s)?|\s*(?:>|#{{1,6}}\s|\((?
 _FENCED = re.compile(rf"^{FENCE.pattern}.*?(?:^ {{0,3}}\1[^\n]*|\Z)", re.MULTILINE | re.DOTALL)
 # A line of code that defines nothing: a comment or a decorator.
 _NO_DEFINITION = r"\s*(?:@|#[ !\[]|//|/?\*(?:[\s*/]|$)|--\s)"
+# The spans of lines of a document, and how many more there are.
+Lines = tuple[Sequence[Span], int]
 _QUOTES = " \t?!,;:\"'`“”„‘’«»"
 
 
-def asks_for_list(question: str) -> bool:
-    """Whether a question asks for all items of a list, or all rows of a table."""
-    return any(pattern.match(question) for pattern in _LISTS)
+def asks_for(kind: Literal["lists", "rows"], question: str) -> bool:
+    """Whether a question asks for all items of a list or all rows of a table; or for rows with something."""
+    return any(pattern.match(question) for pattern in _PATTERNS[kind])
 
 
 def asks_for_outline(question: str) -> tuple[str, bool]:
     """The name of the document whose outline is asked for ("": none), and whether that is certain."""
-    for patterns, is_certain in ((_OUTLINES, True), (_CONTENTS, False)):
-        for pattern in patterns:
+    for kind, is_certain in (("outlines", True), ("contents", False)):
+        for pattern in _PATTERNS[kind]:
             if found := pattern.match(question):
                 name = bare(found["name"])
                 without_kind = _OF_A_KIND.sub("", name)
@@ -78,38 +81,38 @@ def name_terms(name: str) -> frozenset[str]:
 def find_list(evidence: Sequence[Evidence]) -> tuple[Evidence, int] | None:
     """The passage with the list that a question asks for, and the offset of its best line."""
     for one in evidence:
-        text = one.hit.full_text
-        lines = [piece for piece in one.pieces if _is_entry(text[piece.start : piece.end])]
+        text, is_csv = one.hit.full_text, one.hit.is_csv
+        lines = [piece for piece in one.pieces if is_csv or _is_entry(text[piece.start : piece.end])]
         if len(lines) > 1 and one.coverage(one.pieces, one.question.judged) >= MIN_COVERAGE:
             return one, max(lines, key=lambda piece: one.late([piece])).start
     return None
 
 
-def all_of_list(document: str, line: int, evidence: Evidence) -> tuple[Sequence[Span], int] | None:
+def all_of_list(document: str, line: int, evidence: Evidence, *, is_choice: bool = False) -> Lines | None:
     """The whole list or table around a line of a document (from 1), with its header.
 
-    These are the spans of its lines in the document, and the number of those left out.
-    If words of the question occur in some entries only, the other entries are left out.
+    If words of the question occur in some entries only, the other entries are left out. With `is_choice`,
+    some rows of a table must have all words of the question that its names lack.
     """
-    lines = list(_lines(document))
-    if not (0 < line <= len(lines)) or not _is_entry(document[slice(*lines[line - 1])]):
+    lines, is_csv = list(line_spans(document)), evidence.hit.is_csv
+    if not (0 < line <= len(lines)) or not (is_csv or _is_entry(document[slice(*lines[line - 1])])):
         return None
-    first = last = line - 1
+    first, last = (0, len(lines) - 1) if is_csv else (line - 1, line - 1)
     while (above := _next_of_list(document, lines, first, -1)) is not None:
         first = above
     while (below := _next_of_list(document, lines, last, 1)) is not None:
         last = below
     entries = [span for span in lines[first : last + 1] if document[slice(*span)].strip()]
-    has_header = len(entries) > 2 and is_rule(document[slice(*entries[1])])
-    header = entries[:2] if has_header else []
-    entries = entries[len(header) :]
+    size = 1 if is_csv else 2 * (len(entries) > 2 and is_rule(document[slice(*entries[1])]))
+    header, entries = entries[:size], entries[size:]
     rows = [(span, frozenset(index_terms(document[slice(*span)]))) for span in entries]
     intro = document[lines[max(0, first - 1)][0] : header[0][1] if header else lines[first][0]]
     named = frozenset(index_terms(f"{names_of(evidence.hit)} {intro}"))
     telling = [word for word in evidence.question.words if not word.is_general and not word.is_in(named)]
     wanted = [word for word in telling if any(word.is_in(terms) for _, terms in rows)]
     kept = [span for span, terms in rows if all(word.is_in(terms) for word in wanted)]
-    if len(kept) < 2:
+    are_chosen = evidence.hit.is_table and wanted == telling and len(kept) < len(rows)
+    if len(kept) < 2 or (is_choice and not are_chosen):
         return None
     return [*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS)
 
@@ -184,13 +187,13 @@ def highest(entries: Sequence[OutlineEntry], limit: int = MAX_ENTRIES) -> list[O
 
 
 def _headings(document: str) -> Iterator[_Heading]:
-    for start, end in _lines(document):
+    for start, end in line_spans(document):
         if heading := atx_heading(document[start:end]):
             yield heading[1].strip(" #*_"), heading[0], start, end
 
 
 def _placed(document: str, places: Sequence[Place]) -> Iterator[_Heading]:
-    lines = list(_lines(document))
+    lines = list(line_spans(document))
     for line, path in places:
         name, (start, end) = path.rpartition(" > ")[2], lines[line - 1]
         # Text may follow in the line of the heading.
@@ -200,7 +203,7 @@ def _placed(document: str, places: Sequence[Place]) -> Iterator[_Heading]:
 
 def _symbols(document: str, places: Sequence[Place]) -> Iterator[OutlineEntry]:
     """The lines that define symbols, below their comments and decorators; parameters may take several."""
-    lines = list(_lines(document))
+    lines = list(line_spans(document))
     for (line, symbol), (below, _) in zip_longest(places, places[1:], fillvalue=(len(lines) + 1, "")):
         names, own = re.findall(r"\w+", symbol) or [""], lines[line - 1 : max(line, below - 1)]
         defining = re.compile(rf"(?!{_NO_DEFINITION}).*\b{names[-1]}\b")
@@ -213,7 +216,7 @@ def _symbols(document: str, places: Sequence[Place]) -> Iterator[OutlineEntry]:
 def _point(document: str, start: int, end: int) -> Span:
     """The first sentence, list or row of a table; with what comes next if that is a fragment."""
     begin = stop = start
-    lines = [(start + first, start + last) for first, last in _lines(document[start:end])]
+    lines = [(start + first, start + last) for first, last in line_spans(document[start:end])]
     place = 0
     while place < len(lines) and (begin == stop or _is_fragment(document[begin:stop])):
         first, stop_of_line = lines[place]
@@ -259,7 +262,7 @@ def readable(document: str, span: Span) -> str:
     return f"{text} {ELLIPSIS}" if in_list and ITEM.match(following) else text
 
 
-def _lines(document: str) -> Iterator[Span]:
+def line_spans(document: str) -> Iterator[Span]:
     """The span of each line, without the line break."""
     start = 0
     for line in document.split("\n"):

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ragchat.answer import Answer, Candidate, Card
 from ragchat.errors import NoDocumentMatches, RagChatError
+from ragchat.grounding.pieces import Span
 from ragchat.grounding.types import Citation
 from ragchat.memory.matching import match
 from ragchat.memory.types import DocumentText
@@ -22,13 +23,14 @@ from ragchat.offline.views import (
     MAX_ENTRIES,
     OutlineEntry,
     all_of_list,
-    asks_for_list,
+    asks_for,
     asks_for_outline,
     bare,
     find_list,
     headings_in,
     highest,
     is_name,
+    line_spans,
     name_terms,
     outline,
     readable,
@@ -57,34 +59,43 @@ async def view_of(
     """The answer; None for other questions, without such a structure, or if memory fails."""
     try:
         with anyio.fail_after(limits.seconds):
-            if asks_for_list(question):
+            if asks_for("lists", question):
                 return await _list(grounding, retrieval, memory)
+            if asks_for("rows", question):
+                return await _list(grounding, retrieval, memory, is_choice=True)
             return await _outline(question, retrieval, memory)
     except (RagChatError, TimeoutError):
         return None
 
 
-async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> Answer | None:
+async def _list(
+    grounding: Grounding, retrieval: Retrieval, memory: Memory, *, is_choice: bool = False
+) -> Answer | None:
     found = find_list(grounding.evidence)
     if found is None:
         return None
     evidence, place = found
     hit = evidence.hit
     whole = await memory.show(hit.document_id)
-    document = whole.text
     line = hit.text_line + hit.full_text.count("\n", 0, place) - hit.context.count("\n")
-    listed = all_of_list(document, line, evidence) if len(document) <= MAX_CHARACTERS else None
-    if listed is None:
+    if len(whole.text) > MAX_CHARACTERS:
         return None
-    shown, left_out = listed
+    listed = all_of_list(whole.text, line, evidence, is_choice=is_choice)
+    return _listed(whole, hit, *listed, retrieval) if listed else None
+
+
+def _listed(
+    document: DocumentText, hit: Hit, shown: Sequence[Span], left_out: int, retrieval: Retrieval
+) -> Answer:
+    """Lines of a list or table with a passage `hit`, as one card."""
     text, end = "", 0
     for start, stop in shown:
-        gap = "" if not text else "\n" if not document[end:start].strip() else f"\n{ELLIPSIS}\n"
-        text, end = text + gap + document[start:stop], stop
-    starts = [document.count("\n", 0, start) + 1 for start, _ in shown]
+        gap = "" if not text else "\n" if not document.text[end:start].strip() else f"\n{ELLIPSIS}\n"
+        text, end = text + gap + document.text[start:stop], stop
+    starts = [document.text.count("\n", 0, start) + 1 for start, _ in shown]
     # The list may begin and end outside of the passage.
-    places = dict.fromkeys(place for one in starts for place in within(whole.places, one, one))
-    last = document.count("\n", 0, end) + 1
+    places = dict.fromkeys(place for one in starts for place in within(document.places, one, one))
+    last = document.text.count("\n", 0, end) + 1
     citation = Citation.of(1, replace(hit, places=[*places] or hit.places), text, lines=(starts[0], last))
     if left_out:
         text += f"\n{ELLIPSIS} {left_out:,} more"
@@ -108,6 +119,10 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     query = f"{document.title} {document.text[:QUERY_CHARACTERS]}"
     found = await memory.query(query, MAX_CHUNKS, {"uri": exact_glob(document.uri)})
     chunks = [hit for hit in found.hits if hit.document_id == document.document_id]
+    if chunks and chunks[0].is_csv:
+        rows = [span for span in line_spans(document.text) if span[0] < span[1]]
+        shown_rows = rows[: MAX_ENTRIES + 1]  # with the header
+        return _listed(document, chunks[0], shown_rows, len(rows) - len(shown_rows), retrieval)
     of_code = is_code(document.uri, document.metadata)
     count = document.text.count("\n") + 1
     # The chunks may be of a longer text, if the document was changed in between.

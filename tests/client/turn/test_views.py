@@ -10,7 +10,7 @@ import pytest
 from ragchat.answer import Answer
 from ragchat.ingest.loading import load_files
 from ragchat.memory.client import MemoryClient
-from ragchat.offline.views import MAX_ROWS
+from ragchat.offline.views import MAX_ENTRIES, MAX_ROWS
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, retrieve
@@ -164,10 +164,19 @@ async def test_items_of_a_list_are_shown_as_they_were_written(memory: MemoryClie
 
 
 async def test_a_list_of_what_records_hold_has_the_matching_records(memory: MemoryClient) -> None:
-    answer = await ask("List all trips of Nora", memory)
-    text = "\n".join(card.text for card in answer.cards)
-    assert "day,port,skipper\n3 May,Kiel,Nora\n" in text
-    assert "9 May,Bagenkop,Nora" in text
+    for question in ("List all trips of Nora", "Which trips were Nora's?"):
+        answer = await ask(question, memory)
+        assert [card.text for card in answer.cards] == [
+            "day,port,skipper\n3 May,Kiel,Nora\n…\n9 May,Bagenkop,Nora"
+        ]
+        assert (answer.grounded, answer.citations[0].verified) == (True, True)
+
+
+async def test_a_table_of_records_is_outlined_by_its_first_rows(memory: MemoryClient) -> None:
+    rows = [f"{number},Mint" for number in range(MAX_ENTRIES + 3)]
+    await memory.inject("\n".join(["bed,crop", *rows, ""]), {"uri": "file:///notes/beds.csv"})
+    [card] = (await ask("What is in beds.csv?", memory)).cards
+    assert card.text.splitlines() == ["bed,crop", *rows[:MAX_ENTRIES], "… 3 more"]
 
 
 async def test_a_plain_text_is_outlined_by_its_headings_and_every_citation_has_its_passage(
