@@ -12,7 +12,9 @@ from email.message import EmailMessage, Message
 from email.parser import BytesFeedParser
 from email.policy import EmailPolicy
 from email.utils import parseaddr, parsedate_to_datetime
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from ragcommon.files.decoding import decode_as
 from ragmemory.files.formats.file_text import (
@@ -56,6 +58,13 @@ class ShortHeaders(EmailPolicy):
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
         return name, value[:MAX_HEADER]
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        return _fetched(name, value)
+
+
+# Parsing a header takes longer than its message, and each is asked for several times.
+_fetched = lru_cache(maxsize=256)(EmailPolicy().header_fetch_parse)
 
 
 def read(path: Path, data: bytes) -> FileText:
