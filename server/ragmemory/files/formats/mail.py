@@ -48,6 +48,13 @@ MAX_HEADER = 10_000
 MAX_SUBJECT = 200
 # An alternative with this many times fewer words than another is a stub.
 STUB = 4
+# What PGP adds to a text that is signed; its lines are quoted in replies.
+SEAL = re.compile(
+    r"^[> ]*-----BEGIN PGP SIGNATURE-----\r?\n(?:(?![> ]*-----).*\n)*[> ]*-----END PGP SIGNATURE-----\r?$"
+    r"|^[> ]*-----BEGIN PGP SIGNED MESSAGE-----\r?\n(?:[> ]*Hash:.*\n)*",
+    re.MULTILINE,
+)
+SEALS = ("application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature")
 # Bytes fed to the parser at a time: `parsebytes` takes ten times the memory of the message.
 FED_BYTES = 1 << 16
 
@@ -176,7 +183,7 @@ def _header(message: Message, name: str) -> str:
 
 def _body(message: EmailMessage) -> str:
     try:
-        return "\n\n".join(_texts(message))
+        return SEAL.sub("", "\n\n".join(_texts(message)))
     except Exception:  # As do malformed structures.
         return ""
 
@@ -231,7 +238,8 @@ def _attachments(message: EmailMessage) -> Iterator[Message]:
     while parts:
         part = parts.pop()
         if part is not message and _is_attached(part):
-            yield part
+            if part.get_content_type() not in SEALS:
+                yield part
         elif part.is_multipart():
             parts += reversed([inner for inner in part.get_payload() if isinstance(inner, Message)])
 

@@ -265,3 +265,27 @@ def test_the_attachments_of_a_mailbox_are_places_in_their_message() -> None:
     assert ("# Two (Ada, 2026-11-22)", "message 2") in [
         (lines[line - 1], label) for line, label in found.places
     ]
+
+
+SIGNATURE = (
+    "-----BEGIN PGP SIGNATURE-----\n{0}Version: GnuPG v2\n{0}\n{0}iQEzBAEB\n{0}=aBcD\n"
+    "{0}-----END PGP SIGNATURE-----"
+)
+
+
+def test_a_signature_is_no_text() -> None:
+    signed = f"-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\nThe tea is hot.\n{SIGNATURE.format('')}\n"
+    quoted = f"Yes.\n\n> It is.\n> {SIGNATURE.format('> ')}\n\nBye.\n"
+    one = message("Tea", signed)
+    one.make_mixed()
+    for kind, name in (("pgp-signature", "a.asc"), ("pkcs7-signature", "smime.p7s"), ("pgp-keys", "key.asc")):
+        one.add_attachment(b"-----BEGIN", maintype="application", subtype=kind, filename=name)
+    attachments = "Attachments: key.asc\n\n# key.asc\n\n```asc\n-----BEGIN\n```\n"
+    assert read(Path("a.eml"), bytes(one)).text == f"{HEAD.format('Tea')}The tea is hot.\n\n{attachments}"
+    found = read(Path("a.eml"), bytes(message("Tea", quoted))).text
+    assert found == f"{HEAD.format('Tea')}Yes.\n\n> It is.\n\n\nBye.\n"
+
+
+def test_what_is_below_a_signature_without_an_end_is_text() -> None:
+    text = "-----BEGIN PGP SIGNATURE-----\n" * 3 + "\nThe tea is hot.\n"
+    assert read(Path("a.eml"), bytes(message("Tea", text))).text == HEAD.format("Tea") + text
