@@ -46,6 +46,8 @@ MESSAGE = "message/rfc822"
 MAX_HEADER = 10_000
 # Characters of a subject in the heading of a message; a heading has at most 300.
 MAX_SUBJECT = 200
+# Above a reply or a forwarded message: "Re: AW: ", "Re[2]: ". A heading has one line of a card.
+REPLY = re.compile(r"\A(?:(?:re|aw|antw|sv|fwd?|wg|tr|rv)(?:\[\d+\])?:\s*)+", re.IGNORECASE)
 # An alternative with this many times fewer words than another is a stub.
 STUB = 4
 # What PGP adds to a text that is signed; its lines are quoted in replies.
@@ -112,8 +114,8 @@ def _add_all(builder: TextBuilder, members: Members, data: bytes) -> str:
         place = f"message {number}"
         try:
             message = _parsed(raw)
-            if title := _title(message):
-                builder.add(f"# {title}", place)
+            # Without a heading it would be below that of the message above.
+            builder.add(f"# {_title(message) or place}", place)
             _add(builder, members, message, place)
         except TooMuchText as error:
             return f"{error}, and was read only up to message {number:,}"
@@ -169,7 +171,7 @@ def _title(message: Message) -> str:
         date = parsedate_to_datetime(_header(message, "Date")).strftime("%Y-%m-%d")
     name, address = parseaddr(_header(message, "From"))
     origin = ", ".join(filter(None, (name or address, date)))
-    subject = _header(message, "Subject")[:MAX_SUBJECT]
+    subject = REPLY.sub("", _header(message, "Subject"))[:MAX_SUBJECT]
     return f"{subject} ({origin})" if subject and origin else subject or origin
 
 

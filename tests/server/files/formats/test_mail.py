@@ -162,6 +162,16 @@ def test_the_places_of_a_mailbox_are_its_messages_and_their_paragraphs() -> None
     assert "Second." in found.text
 
 
+def test_the_heading_of_a_message_is_its_subject_without_signs_of_a_reply() -> None:
+    box = b"From ada\nFrom: =?utf-8?q?Z=C3=B6e?= <z@b.c>\nSubject: Re: AW[2]: WG: Hardware: Tea\n\nHot.\n\n"
+    assert read(Path("a.mbox"), box).text.startswith("# Hardware: Tea (Zöe)\n\nFrom: Zöe <z@b.c>\n")
+
+
+def test_a_message_without_subject_author_and_date_is_not_below_the_heading_of_another() -> None:
+    box = mailbox(message("One", "First.\n")) + b"From bea\nTo: c@b.c\n\nSecond.\n\n"
+    assert read(Path("a.mbox"), box).text.endswith("\n\n# message 2\n\nTo: c@b.c\n\nSecond.\n")
+
+
 def mailbox(*messages: EmailMessage) -> bytes:
     return b"".join(b"From ada Sun Nov 22 10:00:00 2026\n" + bytes(one) + b"\n" for one in messages)
 
