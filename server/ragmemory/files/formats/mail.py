@@ -13,11 +13,13 @@ from email.parser import BytesFeedParser
 from email.policy import EmailPolicy
 from email.utils import parseaddr, parsedate_to_datetime
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ragcommon.files.decoding import decode_as
 from ragmemory.files.formats.file_text import (
+    MAX_CHARACTERS,
     Damaged,
     FileText,
     TextBuilder,
@@ -29,6 +31,7 @@ from ragmemory.files.formats.file_text import (
 from ragmemory.files.formats.html import markdown
 from ragmemory.files.formats.html import read as read_html
 from ragmemory.files.formats.members import Members
+from ragmemory.files.formats.quotations import Quotations
 from ragmemory.files.formats.scans import current
 
 PAGES = (".mhtml", ".mht")
@@ -90,7 +93,7 @@ def read(path: Path, data: bytes) -> FileText:
         if not any(_header(message, name) for name in SHOWN):
             raise Damaged("e-mail")
         subject = _header(message, "Subject")
-        _add(builder, members, message)
+        _add(builder, members, message, _body(message))
         return builder.build(subject or path.name, members.note)
     note = _add_all(builder, members, data)
     return builder.build(path.name, "; ".join(filter(None, (note, members.note))))
@@ -108,6 +111,7 @@ def _page(path: Path, data: bytes) -> FileText:
 def _add_all(builder: TextBuilder, members: Members, data: bytes) -> str:
     """Add the messages of a mailbox; return a note on those that are skipped."""
     number, unread = 0, list[str]()
+    quotations = _quotations(data)
     for number, raw in enumerate(_messages(data), 1):
         if number > MAX_MESSAGES:
             return f"only its first {MAX_MESSAGES:,} messages were read"
@@ -116,7 +120,7 @@ def _add_all(builder: TextBuilder, members: Members, data: bytes) -> str:
             message = _parsed(raw)
             # Without a heading it would be below that of the message above.
             builder.add(f"# {_title(message) or place}", place)
-            _add(builder, members, message, place)
+            _add(builder, members, message, quotations.left_out(_body(message)), place)
         except TooMuchText as error:
             return f"{error}, and was read only up to message {number:,}"
         except MemoryError:
@@ -126,6 +130,22 @@ def _add_all(builder: TextBuilder, members: Members, data: bytes) -> str:
     if not number:
         raise Damaged("mailbox")
     return f"has damaged messages that were not read: {listed(unread, '')}" if unread else ""
+
+
+def _quotations(data: bytes) -> Quotations:
+    """What the first messages of a mailbox say: as many as may be read. The newest may be the first."""
+    found, left = Quotations(), MAX_CHARACTERS
+    for raw in islice(_messages(data), MAX_MESSAGES):
+        try:
+            found.see(body := _body(_parsed(raw)))
+        except MemoryError:
+            raise
+        except Exception:  # It is named when it is read.
+            continue
+        left -= len(body)
+        if left < 0:
+            break
+    return found
 
 
 def _messages(data: bytes) -> Iterator[bytes]:
@@ -148,13 +168,13 @@ def _parsed(data: bytes) -> EmailMessage:
     return message
 
 
-def _add(builder: TextBuilder, members: Members, message: EmailMessage, place: str = "") -> None:
+def _add(builder: TextBuilder, members: Members, message: EmailMessage, body: str, place: str = "") -> None:
     """Add the headers, the body as plain text, the names of all attachments, then those that can be read."""
     headers = [f"{name}: {value}" for name in SHOWN if (value := _header(message, name))]
     attachments = list(_attachments(message))
     names = [one_line(part.get_filename() or _kind(part)) for part in attachments]
     builder.add("\n".join(headers), place or "headers")
-    builder.add(closed(_body(message).strip()), place, counted=True)
+    builder.add(closed(body.strip()), place, counted=True)
     if names:
         builder.add(f"Attachments: {', '.join(names)}", place or "attachments")
     for name, part in zip(names, attachments, strict=True):
