@@ -256,10 +256,8 @@ def _names(sentence: str, rest: str, known: _Known) -> list[tuple[int, int]]:
 
 def _values(found: re.Match[str]) -> set[float]:
     """All readings of a number: 1,500 is 1500 or 1.5; 50 % is 50 or 0.5."""
-    if found["word"]:
-        values = {NUMBER_WORDS[found["word"]]}
-    else:
-        values = _readings(re.sub(r"[ \u00a0\u202f'’]", "", found["digits"]))
+    digits = re.sub(r"[ \u00a0\u202f'’]", "", found["digits"] or "")
+    values = {NUMBER_WORDS[found["word"]]} if found["word"] else _readings(digits)
     if magnitude := (found["magnitude"] or "").strip(" -"):
         values |= {value * MAGNITUDES[magnitude] for value in values}
     if found["percent"]:

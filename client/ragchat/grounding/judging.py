@@ -57,8 +57,7 @@ class Judgement:
     @property
     def recorded(self) -> dict[str, float]:
         """The probability and its signals, for /why."""
-        values = {"probability": self.probability, **self.signals}
-        return {name: round(value, 3) for name, value in values.items()}
+        return {name: round(n, 3) for name, n in {"probability": self.probability, **self.signals}.items()}
 
 
 def judge(question: Question, evidence: Sequence[Evidence]) -> Judgement:

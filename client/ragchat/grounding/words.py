@@ -31,8 +31,8 @@ _DATE = re.compile(r"(\d{4})-(0[1-9]|1[0-2])(?:-0?(\d\d?))?|0?(\d\d?)\.(0?[1-9]|
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 # Elisions: l'eau, d'Anna, qu'elle.
 _ELIDED = re.compile(rf"(?:[cdjlmnst]|(?:jus|lors|puis)?qu)['’](?=[^\W\d_](?:[^\W\d_]|[{MARKS}]))", re.I)
-# After one of these, a capital letter may only begin a sentence.
-_ENDS_SENTENCE = ".!?:;\"“„«»('"
+# After one of these, or nothing, a capital letter may only begin a sentence.
+_ENDS_SENTENCE = {"", *".!?:;\"“„«»('"}
 
 
 def folded(word: str) -> str:
@@ -91,10 +91,9 @@ def names_in(text: str) -> set[str]:
     every |= {word for word in content_words(text) if is_acronym(word)}
     if not is_german(text):
         text = without_elisions(text)
-        for found in re.finditer(r"[^\W\d_][^\W_]+(?:['’-][^\W_]+)*", text):
-            before = text[: found.start()].rstrip()
-            if found.group()[0].isupper() and before and before[-1] not in _ENDS_SENTENCE:
-                every.add(found.group())
+        found = re.finditer(r"[^\W\d_][^\W_]+(?:['’-][^\W_]+)*", text)
+        capitals = (word for word in found if word[0][0].isupper())
+        every |= {word[0] for word in capitals if text[: word.start()].rstrip()[-1:] not in _ENDS_SENTENCE}
     return every
 
 

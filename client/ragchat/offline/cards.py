@@ -32,7 +32,7 @@ WEAK_WINDOWS = 5
 MIN_NEAREST_SHARE = 0.5
 # Weights of a window's score, relative to its late interaction (1).
 W_BEST = 0.3  # score of its best piece
-W_OWN = 0.3  # coverage by the piece alone, without the title and headings
+W_OWN = 0.2  # coverage by the piece alone, without the title and headings
 W_PAIRS = 0.1  # pairs of adjacent words of the question, such as "Laptop 20"
 W_DEFINES = 3.0  # a symbol of the question is defined there, if the question asks where that is
 W_NUMBER = 0.3  # a digit in the piece, if the question asks for a number
@@ -60,6 +60,12 @@ _PAGE_BREAK = re.compile(r"\n(?:[ \t]*\n){3,}")
 # The place of the headers of a mail, and such a line of it or a salutation.
 _MAIL_HEADER = re.compile(r".*(?:headers|message \d+)\n(?:(?:From|To|Cc|Date|Subject): |.{,40},$)")
 _DEFINED = re.compile(r"(?i)\b(?:define[sd]|declared|implemented|(?:defin|deklar|implement)iert)\b")
+# A line that introduces the text below it: a question, or a few words, parted from what is above, with a
+# sentence below.
+_TITLE = re.compile(
+    r"(?<![^\n])[ *_]*(?:[^\n]{1,120}[?？][ *_]*(?:\n|\Z)"
+    r"|(?<![^\n]\n)[^\W\da-z_][^.:;!?|\n]{0,38}\w[ *_]*\n+[^\n]{40,}[.!?][ *_]*(?:\n|\Z))"
+)
 _OPTION = re.compile(r"\s*-{1,2}\w")
 # The year, the month, the day or the version in the name of a file; not a number such as 12024.
 _VERSION = re.compile(
@@ -150,7 +156,7 @@ def _piece_scores(evidence: Evidence) -> list[float]:
     for place, piece in enumerate(evidence.pieces):
         text = hit.full_text[piece.start : piece.end].rstrip().rstrip("*_").rstrip()
         is_mail = bool(hit.places) and _MAIL_HEADER.match(f"{hit.places[0][1]}\n{text}") is not None
-        is_title = _is_heading(evidence, place) or _is_header(evidence, place) or text.endswith(("?", "？"))
+        is_title = _is_heading(evidence, place) or _is_title(evidence, place) or text.endswith(("?", "？"))
         above = ([*above, piece] if was_title else [piece]) if is_title or is_mail else above
         was_title = is_title or is_mail
         own = W_OWN * evidence.mean([piece.held]) + W_PAIRS * piece.pairs
@@ -192,8 +198,7 @@ def runs(evidence: Evidence, size: int) -> Iterator[Window]:
 
 def _expanded(window: Window, most: int) -> Window:
     """Extend a window by the pieces that belong to it, up to `most` characters."""
-    evidence, first, last = window.evidence, window.first, window.last
-    pieces = evidence.pieces
+    evidence, pieces, first, last = window.evidence, window.evidence.pieces, window.first, window.last
 
     def belong(first: int, last: int, place: int) -> bool:
         return pieces[last].end - pieces[first].start <= most and _belong_together(evidence, place)
@@ -209,10 +214,17 @@ def _expanded(window: Window, most: int) -> Window:
 
 
 def _without_headings(evidence: Evidence, last: int, best: int) -> int:
-    """The last piece of a window that ends neither with headings nor before its best piece."""
-    while last > best and _is_named(evidence, last):
+    """The last piece of a window that ends neither with titles nor before its best piece."""
+    while last > best and _is_title(evidence, last):
         last -= 1
     return last
+
+
+def _is_title(evidence: Evidence, place: int) -> bool:
+    """Whether a piece is a heading that its passage names, introduces the text below it, or heads a table."""
+    hit, start = evidence.hit, evidence.pieces[place].start
+    is_line = not hit.is_code and _TITLE.match(hit.full_text, start) is not None
+    return is_line or _is_named(evidence, place) or _is_header(evidence, place)
 
 
 def _is_heading(evidence: Evidence, place: int) -> bool:
@@ -222,6 +234,7 @@ def _is_heading(evidence: Evidence, place: int) -> bool:
     return is_atx or _is_named(evidence, place)
 
 
+@lru_cache(2_000)
 def _is_named(evidence: Evidence, place: int) -> bool:
     """Whether a piece is a heading that its passage names, a line of one, or a rule above or below."""
     hit, piece = evidence.hit, evidence.pieces[place]
@@ -243,18 +256,16 @@ def _path(evidence: Evidence, place: int) -> str:
 def _belong_together(evidence: Evidence, place: int) -> bool:
     """Whether a piece and the next one belong together: a comment and its setting, an option and its text,
     a sentence and the code that it introduces, a heading and its section, a call and its arguments."""
-    text = evidence.hit.full_text
+    text, is_code = evidence.hit.full_text, evidence.hit.is_code
     above, below = evidence.pieces[place], evidence.pieces[place + 1]
     upper, lower = text[above.start : above.end], text[below.start : below.end]
-    if upper.rstrip().endswith(":") or _is_heading(evidence, place):
+    if upper.rstrip().endswith(":") or _is_heading(evidence, place) or _is_title(evidence, place):
         return True
     if text.count("\n", above.end, below.start) > 1:
         return False
-    if _OPTION.match(upper) and len(lower) - len(lower.lstrip()) > len(upper) - len(upper.lstrip()):
-        return True
-    if upper.count("(") > upper.count(")") or (evidence.hit.is_code and _COMMENT.match(upper) is not None):
-        return True
-    return FENCE.match(upper) is not None and not FENCE.match(lower)
+    is_indented = len(lower) - len(lower.lstrip()) > len(upper) - len(upper.lstrip())
+    is_open = upper.count("(") > upper.count(")") or (FENCE.match(upper) and not FENCE.match(lower))
+    return bool(is_open or (_OPTION.match(upper) and is_indented) or (is_code and _COMMENT.match(upper)))
 
 
 def ranked(evidence: Sequence[Evidence]) -> list[Window]:
@@ -356,13 +367,19 @@ def make_cards(windows: Sequence[Window], first: int = 1) -> tuple[list[Card], l
 
 
 def _is_adjacent(window: Window, other: Window) -> bool:
-    """Whether two windows are from adjacent passages of one document, or from the same passage."""
-    one, two = window.hit, other.hit
-    are_near = one.start_line <= two.end_line + 2 and two.start_line <= one.end_line + 2
+    """Whether two windows are from adjacent passages of one document, or from the same passage.
+
+    A heading between them that would not be shown parts them.
+    """
+    first, second = sorted((window, other), key=lambda one: (one.hit.start_line, one.first))
+    one, two = first.hit, second.hit
     tops = {hit.heading.partition(" > ")[0] for hit in (one, two) if not hit.format_uri}
     are_files = len(tops) > 1 and any(map(_FILE.fullmatch, tops))
     are_parted = are_files or (one is not two and any(_PARTED.match(name) for _, name in one.places))
-    return one.document_id == two.document_id and are_near and not are_parted
+    if one.document_id != two.document_id or two.start_line > one.end_line + 2 or are_parted:
+        return False
+    is_gap = _between(one, first.span[1], two, second.span[0]).strip()
+    return not is_gap or _path(first.evidence, first.last) == _path(second.evidence, second.first)
 
 
 def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Citation]]:
@@ -392,12 +409,11 @@ def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Cita
             marked = first, first + piece.end - piece.start
         text, before = text + part, (of, stop)
     lines = _lines(hit, piece.start, piece.end)
-    heading = hit.heading_at(lines[0])
     # The lines of the whole card; the page, paragraph or row of the best piece.
     if not hit.places:
         lines = _lines(ordered[0].hit, *ordered[0].span)[0], _lines(ordered[-1].hit, *ordered[-1].span)[1]
-    where = kind_of(hit.uri) + location(name, [lines], hit.places)
-    return Card(n, where, heading, text, marked, best.score, best.hit.chunk_id, hit.is_code), citations
+    where, heading = kind_of(hit.uri) + location(name, [lines], hit.places), _path(best.evidence, best.best)
+    return Card(n, where, heading, text, marked, best.score, hit.chunk_id, hit.is_code), citations
 
 
 def _spans(window: Window) -> list[Span]:
@@ -427,20 +443,23 @@ def _lines(hit: Hit, start: int, end: int) -> Span:
 
 
 def _gap(hit: Hit, end: int, other: Hit, start: int) -> str:
-    """A heading between two parts of a document; for other text, an ellipsis with its line numbers."""
+    """What is shown between two parts of a document: an ellipsis with line numbers, or empty lines."""
     last, first = _lines(hit, end, end)[0], _lines(other, start, start)[0]
     if end < len(hit.context):
         # The header of a table that began in an earlier passage: its lines are known in a CSV file only.
         last = hit.context.count("\n") if hit.is_csv else first
         return "\n" if first - last == 1 else _left_out(hit, last, first)
-    if hit is other:
-        left_out = hit.full_text[end:start]
-    else:
-        left_out = hit.full_text[end:] + "\n" + other.full_text[len(other.context) : start]
-        left_out += "?" * (other.start_line - hit.end_line > 2)  # passages between them
-    if (bare := left_out.strip()) and (hit.is_code or "\n" in bare or not atx_heading(bare)):
+    if _between(hit, end, other, start).strip():
         return _left_out(hit, last, first)
-    return left_out if hit is other else f"\n\n{bare}\n\n" if bare else "\n" * max(1, first - last)
+    return hit.full_text[end:start] if hit is other else "\n" * max(1, first - last)
+
+
+def _between(hit: Hit, end: int, other: Hit, start: int) -> str:
+    """The text between two places of a document, as far as these passages have it, with "?" for others."""
+    if hit is other:
+        return hit.full_text[end:start]
+    missing = "?" * (other.start_line - hit.end_line > 2)
+    return hit.full_text[end:] + missing + other.full_text[len(other.context) : start]
 
 
 def _left_out(hit: Hit, last: int, first: int) -> str:

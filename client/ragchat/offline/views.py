@@ -123,14 +123,11 @@ def _is_entry(line: str) -> bool:
 
 def _next_of_list(document: str, lines: Sequence[Span], place: int, step: int) -> int | None:
     """The next line of a list: an entry, an indented line, or an entry after an empty line."""
-    found = place + step
-    if 0 <= found < len(lines):
-        line = document[slice(*lines[found])]
+    for found in (place + step, place + 2 * step):
+        line = document[slice(*lines[found])] if 0 <= found < len(lines) else ""
         if line.strip():
-            return found if _is_entry(line) or line[0].isspace() else None
-        found += step
-        if 0 <= found < len(lines) and _is_entry(document[slice(*lines[found])]):
-            return found
+            is_part = _is_entry(line) or (line[0].isspace() and found == place + step)
+            return found if is_part else None
     return None
 
 
@@ -156,8 +153,7 @@ def outline(document: str, places: Sequence[Place] = (), *, is_code: bool = Fals
         return list(_symbols(document, places))
     text = blanked(document, map(re.Match.span, _FENCED.finditer(document)))
     headings = [] if is_code else list(_headings(text))
-    if len(headings) < 2:
-        headings = list(_placed(text, places))
+    headings = headings if len(headings) > 1 else list(_placed(text, places))
     if len(headings) < 2:
         headings, stop = [], 0
         for start, end in (found.span() for found in re.finditer(r"\S(?:.|\n(?!\s*\n))*", text)):

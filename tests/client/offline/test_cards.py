@@ -323,6 +323,31 @@ async def test_no_card_ends_with_a_heading_whose_text_is_cut_off(form: str, size
         assert card.text.endswith(".")
 
 
+@pytest.mark.parametrize("title", ["How to claim", "**How do I claim?**", "How do I claim?\n"])
+async def test_a_line_that_introduces_the_text_below_it_is_shown_with_that_or_not_at_all(title: str) -> None:
+    claim = "Ring 0306 990 117 from the mooring, and keep every bill."
+    cancel = "Tell us two weeks before the end of the year."
+    text = f"The boat is insured in the harbour and at sea.\n\n{title}\n{claim}\n\nCancelling\n{cancel}"
+    lines = [line for line in text.split("\n") if line]
+    for size in range(20, len(text)):
+        whole = await window_text("Is the boat insured?", hit(text), size)
+        assert lines[1] not in whole or claim in whole
+    assert (
+        await window_text("how to claim", hit(text), 110) == text[text.index(title) : text.index("\n\nCanc")]
+    )
+
+
+async def test_two_parts_of_a_passage_with_a_heading_between_them_are_two_cards() -> None:
+    parts = ["The boiler is serviced in March.", *FILLER[:30], "For the boiler, call Carl before March."]
+    passage = replace(hit("\n".join(parts)), heading="Boiler > OK", headings=[(20, "Boiler > Not OK")])
+    windows = ranked(await evidence_in("When in March is the boiler serviced?", passage))
+    cards, _ = make_cards(chosen(with_seconds(windows))[0])
+    assert [(card.heading, parts[0] in card.text) for card in cards] == [
+        ("Boiler > OK", True),
+        ("Boiler > OK > Boiler > Not OK", False),
+    ]
+
+
 async def test_the_best_of_many_rows_is_the_one_with_that_cell() -> None:
     rows = [f"| Laptop {n} | {price} EUR |" for n, price in ((2, 20), (4, 40), (20, 31), (40, 62))]
     table = hit("\n".join(["| item | price |", "|---|---|", *rows]))
@@ -377,13 +402,15 @@ async def test_passages_parted_by_an_empty_line_have_no_gap() -> None:
     assert card.text == "The boiler of the mill is old.\n\nThe boiler of the mill needs 1.2 bar."
 
 
-async def test_a_heading_between_two_passages_is_shown() -> None:
+async def test_passages_of_two_sections_are_cards_with_their_own_headings() -> None:
     one = place("The boiler of the mill is old.", chunk_id=1)
     service = place("## Service\n\nThe boiler of the mill needs 1.2 bar.", chunk_id=2, start_line=3)
     two = replace(service, heading="Mill > Service")
-    [card], _ = await cards_for("boiler of the mill", one, two)
-    lines = ["The boiler of the mill is old.", "## Service", "The boiler of the mill needs 1.2 bar."]
-    assert list(filter(None, card.text.split("\n"))) == lines
+    cards, _ = await cards_for("boiler of the mill", one, two)
+    assert [(card.heading, card.text) for card in cards] == [
+        (one.heading, "The boiler of the mill is old."),
+        ("Mill > Service", "The boiler of the mill needs 1.2 bar."),
+    ]
 
 
 async def test_passages_far_apart_in_one_document_are_two_cards() -> None:
