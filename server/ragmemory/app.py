@@ -85,7 +85,7 @@ def _indexing(
         return RemoteIndex(store, identity, vectors, ranking, read_only=read_only)
     # The folder of the index is next to the memory. It is derived: deleting it costs only time.
     folder = store.path.parent / f"{store.path.name}-index"
-    return IndexSync(store, identity, folder, ranking, read_only=read_only)
+    return IndexSync(store, identity, folder, ranking)
 
 
 def _vectors(settings: Settings, url: str, store: Store, ranking: RankingSettings) -> VectorStore:

@@ -101,3 +101,35 @@ def test_what_may_not_be_read_is_named(name: str, said: str, tmp_path: Path) -> 
             )
     finally:
         (data / name).chmod(0o700)
+
+
+@linux
+@pytest.mark.skipif(bool(RESTRICTED) and shutil.which("setpriv") is None, reason="root may write everything")
+def test_a_user_who_may_only_read_leaves_no_files_that_keep_the_owner_out(tmp_path: Path) -> None:
+    """The folder may be written, as one that a group shares."""
+    ragchat = program_in(tmp_path)
+    ragchat("inject", "-", "--uri", "a", stdin="The crane lifts five tons.\n")
+    data = ragchat.home / "data"
+    shutil.rmtree(data / "memory.db-index")
+    (data / "memory.db").chmod(0o440)
+    done = run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", "query", "crane")
+    assert (done.code, "five tons" in done.out) == (0, True)
+    assert list(data.glob("memory.db*")) == [data / "memory.db"]
+
+
+@linux
+@pytest.mark.skipif(bool(RESTRICTED) and shutil.which("setpriv") is None, reason="root may write everything")
+def test_a_log_of_another_user_is_named_by_a_write_and_does_not_stop_reading(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path)
+    ragchat("inject", "-", "--uri", "a", stdin="The crane lifts five tons.\n")
+    data = ragchat.home / "data"
+    (data / "memory.db-wal").touch(mode=0)
+    written = run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", "memory", "rm", "a")
+    assert written.code == 1
+    assert f"cannot be written: your user may not write {data}/memory.db-wal." in written.err
+    read = run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", "query", "crane")
+    assert (read.code, "five tons" in read.out) == (0, True)
+    (data / "memory.db-wal").write_bytes(b"content")
+    read = run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", "query", "crane")
+    assert read.code == 1
+    assert f"cannot be used: your user may not read {data}/memory.db-wal." in read.err

@@ -64,17 +64,14 @@ _UNKNOWN = (0, 0)
 
 
 class IndexSync:
-    """`identity` is that of the configured embedder. The index is saved in `folder`, unless `read_only`."""
+    """`identity` is that of the configured embedder. A writable store's index is saved in `folder`."""
 
-    def __init__(
-        self, store: Store, identity: str, folder: Path, ranking: RankingSettings, *, read_only: bool = False
-    ) -> None:
+    def __init__(self, store: Store, identity: str, folder: Path, ranking: RankingSettings) -> None:
         self._store = store
         self._configured = identity
         self.identity = identity
         self._folder = IndexFolder(folder)
         self.ranking = ranking
-        self._read_only = read_only
         self._index: ChunkIndex | None = None
         self._saved: SavedIndex  # set together with the first index
         self._version = _UNKNOWN
@@ -93,7 +90,7 @@ class IndexSync:
         self._searched_at = -math.inf
         self._has_written = False  # a process that only reads exits at once
         self._shared: SharedIndex | None = None
-        if store.engine.machine and not read_only:
+        if store.engine.machine and store.engine.is_writable:
             from ragmemory.search.publishing import SharedIndex
 
             self._shared = SharedIndex(store, self._folder)
@@ -314,7 +311,8 @@ class IndexSync:
     ) -> None:
         """Write and merge files while any are due (see `next_merge`), unless another process does."""
         async with self._save_lock:
-            if self._index is None or self._read_only:
+            # A reader must not leave files that the memory's owner may not write.
+            if self._index is None or not self._store.engine.is_writable:
                 return
             try:
                 with self._folder.locked() as is_ours:

@@ -74,10 +74,13 @@ def check_regular(path: Path) -> None:
     """
     if path.exists() and not path.is_file():
         raise NotARegularFile(path)
-    for suffix in (*_COMPANIONS, "-shm"):
-        companion = path.with_name(path.name + suffix)
+    for companion in _companions(path):
         if companion.exists() and not companion.is_file():
             raise OSError(errno.EINVAL, f"its {companion.name} is not a regular file", str(path))
+
+
+def _companions(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in (*_COMPANIONS, "-shm")]
 
 
 def create_private(path: Path) -> None:
@@ -106,7 +109,14 @@ def readable(path: Path, version: int) -> Readable:
         return Readable(path, _EMPTY, state)
     if not os.access(path, os.R_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    source = Readable(path, f"{path.absolute().as_uri()}?mode=ro")
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    # A -wal and -shm that SQLite creates belong to this user. They would keep out the file's owner.
+    if may_write(path):
+        source = Readable(path, uri)
+    elif path.with_name(path.name + "-wal").exists():
+        source = Readable(path, f"{uri}&readonly_shm=1")
+    else:
+        source = Readable(path, f"{uri}&immutable=1", state)
     try:
         found = _user_version(source.uri)
     except sqlite3.OperationalError as error:
@@ -114,7 +124,7 @@ def readable(path: Path, version: int) -> Readable:
             raise
         if any(state[1:]):
             return _copy(path)
-        source = Readable(path, f"{source.uri}&immutable=1", state)
+        source = Readable(path, f"{uri}&immutable=1", state)
         found = _user_version(source.uri)
     return source if found >= version else _copy(path)
 
@@ -186,7 +196,10 @@ def obstacle_in_words(obstacle: Obstacle, path: Path) -> str:
         return "the disk is full"
     if sys.platform != "win32" and os.statvfs(_folder_of(path)).f_flag & os.ST_RDONLY:
         return "it is on a read-only disk"
-    return "your user may not write there" if may_read(path) else "your user may not read it"
+    verb, file = ("read", _unreadable(path)) if not may_read(path) else ("write", _unwritable(path))
+    if file in (None, path):
+        return "your user may not read it" if verb == "read" else "your user may not write there"
+    return f"your user may not {verb} {file}"
 
 
 _OBSTACLES: dict[int, Obstacle] = {
@@ -199,14 +212,26 @@ _OBSTACLES: dict[int, Obstacle] = {
 
 
 def may_read(path: Path) -> bool:
-    """Whether this user may read the file, or see that there is none."""
-    return os.access(path, os.R_OK) if os.access(path, os.F_OK) else os.access(_folder_of(path), os.X_OK)
+    """Whether this user may read the file and its -wal, or see that there is none."""
+    return os.access(_folder_of(path), os.X_OK) and _unreadable(path) is None
 
 
 def may_write(path: Path) -> bool:
-    """Whether this user may write the file, if it exists, and create files in its folder."""
-    folder = _folder_of(path)
-    return os.access(folder, os.W_OK) and (os.access(path, os.W_OK) or not os.access(path, os.F_OK))
+    """Whether this user may write the file, its -wal and -shm, and create those that do not exist."""
+    return os.access(_folder_of(path), os.W_OK) and _unwritable(path) is None
+
+
+def _unreadable(path: Path) -> Path | None:
+    """The file, or one next to it whose content belongs to it, if this user may not read it."""
+    logs = (path.with_name(path.name + suffix) for suffix in _COMPANIONS)
+    files = (path, *(log for log in logs if os.access(log, os.F_OK) and log.stat().st_size))
+    return next((file for file in files if os.access(file, os.F_OK) and not os.access(file, os.R_OK)), None)
+
+
+def _unwritable(path: Path) -> Path | None:
+    """The file, or one that SQLite keeps next to it, if this user may not write it."""
+    files = (path, *_companions(path))
+    return next((file for file in files if os.access(file, os.F_OK) and not os.access(file, os.W_OK)), None)
 
 
 def _folder_of(path: Path) -> Path:
