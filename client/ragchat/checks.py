@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shutil
@@ -130,7 +131,7 @@ def sqlite() -> Check:
 def folders(settings: Settings) -> Check:
     home, memory = settings.home, settings.memory_path.parent
     # A folder of a memory that does not exist yet may be a slip.
-    for folder in (home.data, home.state, *([memory] if memory.exists() else [])):
+    for folder in (home.data, home.state, *([memory] if _exists(memory) else [])):
         probe = folder / ".ragchat-doctor"
         try:
             private_folder(folder)
@@ -149,14 +150,19 @@ def folders(settings: Settings) -> Check:
 def _check_free_space(settings: Settings) -> Check:
     """Whether there is space for the next writes: a rebuilt index may be as large as the memory."""
     home, memory = settings.home, settings.memory_path
-    needed = max(MIN_FREE_BYTES, memory.stat().st_size if memory.exists() else 0)
+    needed = max(MIN_FREE_BYTES, memory.stat().st_size if _exists(memory) else 0)
     for folder in (memory.parent, home.data, home.state):
-        free = shutil.disk_usage(next(one for one in (folder, *folder.parents) if one.exists())).free
+        free = shutil.disk_usage(next(one for one in (folder, *folder.parents) if _exists(one))).free
         if free < needed:
             detail = f"{folder} has only {free / 1e6:,.0f} MB free"
             hint = f"Free some space: at least {needed / 1e6:,.0f} MB. Without it, ragchat can only read."
             return Check("folders", "warning", detail, hint)
     return Check("folders", "ok", f"{home.data} ({shutil.disk_usage(home.data).free / 1e9:.1f} GB free)")
+
+
+def _exists(path: Path) -> bool:
+    """Whether it exists; also False, not an error, in a folder that this user may not search."""
+    return os.access(path, os.F_OK)
 
 
 def sessions_file(path: Path) -> Check:

@@ -139,9 +139,10 @@ class Invocation:
         finally:
             settings = self.settings
             if settings.names_memory and settings.has_memory_file:
+                from ragcommon.sqlite.readonly import may_read
                 from ragcommon.sqlite.wal import identity
 
-                if identity(settings.memory_path) is None:
+                if identity(settings.memory_path) is None and may_read(settings.memory_path):
                     self.console.note(f"There is no memory at {settings.memory_path} yet.")
 
     def sessions(self) -> SessionStore:

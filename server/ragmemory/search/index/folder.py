@@ -112,11 +112,13 @@ class IndexFolder:
 
     def check(self) -> None:
         """Raises NotAnIndex if the folder belongs to something else."""
-        if (self.path / TAG).exists() or not self.path.is_dir():
-            return
-        for path in self.path.iterdir():
-            if path.name != LOCK and not _is_old_snapshot(path):
-                raise NotAnIndex(str(self.path), path.name)
+        # Who may not look into it searches without it, unless the memory may not be read either.
+        with suppress(PermissionError):
+            if (self.path / TAG).exists() or not self.path.is_dir():
+                return
+            for path in self.path.iterdir():
+                if path.name != LOCK and not _is_old_snapshot(path):
+                    raise NotAnIndex(str(self.path), path.name)
 
     def version(self) -> tuple[int, int] | None:
         """A version of the manifest, which changes whenever it is replaced; None if there is none."""
