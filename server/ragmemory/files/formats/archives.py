@@ -36,7 +36,7 @@ def open_archive(data: bytes, kind: str) -> ZipFile:
     if len(members) > MAX_MEMBERS:
         raise NotText(f"holds more than {MAX_MEMBERS:,} files")
     if sum(member.file_size for member in members) > MAX_BYTES:
-        raise NotText(f"holds more than {MAX_BYTES >> 20} MiB when it is decompressed")
+        raise NotText(f"holds more than {MAX_BYTES >> 20} MiB when it is decompressed; unpack or split it")
     if any(member.flag_bits & 1 for member in members):
         raise NotText("is encrypted with a password")
     return archive
@@ -47,7 +47,7 @@ def member(archive: ZipFile, name: str, kind: str) -> bytes:
     try:
         info = archive.getinfo(name)
         if info.file_size > MAX_XML_BYTES:
-            raise NotText(f"holds a part of more than {MAX_XML_BYTES >> 20} MiB")
+            raise NotText(f"holds a part of more than {MAX_XML_BYTES >> 20} MiB; split it")
         return archive.read(info)
     except (KeyError, BadZipFile, zlib.error, EOFError, NotImplementedError):
         raise Damaged(kind) from None

@@ -76,6 +76,10 @@ def _files(path: Path, data: bytes) -> Iterator[Packed]:
         yield from _tarred(stream)
     else:
         content = stream.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise NotText(
+                f"holds more than {MAX_FILE_BYTES >> 20} MiB when it is decompressed; split its content"
+            )
         yield Packed(path.stem, len(content), lambda: content, is_alone=True)
 
 
@@ -118,6 +122,6 @@ class Unpacked(io.RawIOBase):
         block = self._file.read(len(view))
         self._left -= len(block)
         if self._left < 0:
-            raise NotText(f"holds more than {MAX_BYTES >> 20} MiB when it is decompressed")
+            raise NotText(f"holds more than {MAX_BYTES >> 20} MiB when it is decompressed; unpack it")
         view[: len(block)] = block
         return len(block)

@@ -124,9 +124,11 @@ class Members:
         """Charge one file and its bytes to the budget, and a level while it is read. Raises NotText."""
         left = self._budget
         if size > MAX_FILE_BYTES:
-            raise NotText(too_large(size, MAX_FILE_BYTES))
+            raise NotText(f"{too_large(size, MAX_FILE_BYTES)}; split it")
         if not left.files or size > left.bytes:
-            raise NotText(f"only {MAX_MEMBERS:,} files and {MAX_BYTES >> 20} MiB are read")
+            raise NotText(
+                f"only {MAX_MEMBERS:,} files and {MAX_BYTES >> 20} MiB are read; unpack the archive"
+            )
         if not left.levels:
             raise NotText(f"it is more than {MAX_DEPTH} levels deep")
         left.files -= 1

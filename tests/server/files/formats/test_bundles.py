@@ -168,7 +168,7 @@ def test_the_limits_are_those_of_the_outermost_archive(monkeypatch: pytest.Monke
     found = read(Path("a.zip"), archive({"in.zip": inner, "c.txt": "C", "d.txt": "D"}))
     assert "# b.txt" in found.text
     assert "# c.txt" not in found.text
-    assert "c.txt (only 20,000 files and 512 MiB are read)" in found.note
+    assert "c.txt (only 20,000 files and 512 MiB are read; unpack the archive)" in found.note
     found = read(Path("a.zip"), archive({"a.txt": "A" * 600, "b.txt": "B" * 600}))
     assert "# b.txt" not in found.text
 
@@ -180,6 +180,15 @@ def test_a_file_that_swells_is_decompressed_only_so_far(
     monkeypatch.setattr(bundles, "MAX_BYTES", 1 << 20)
     with pytest.raises(NotText, match="holds more than 1 MiB when it is decompressed"):
         read(Path("a.tar.gz"), compress(tar({".hidden": bytes(2 << 20)})))
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_compressed_text_that_is_too_large_says_the_limit_and_what_to_do(
+    compress: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundles, "MAX_FILE_BYTES", 1 << 20)
+    with pytest.raises(NotText, match=r"^holds more than 1 MiB when it is decompressed; split its content$"):
+        read(Path("a.txt.gz"), compress(bytes(2 << 20)))
 
 
 def test_what_is_before_the_damage_is_read() -> None:
