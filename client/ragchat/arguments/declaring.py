@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 
@@ -92,3 +92,13 @@ LIMIT = argument(
     default=100,
     help="at most N lines (default: 100)",
 )
+
+
+# Files of this process, such as `<(COMMAND)` of a shell; the server, which reads files, has others there.
+_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+
+
+def stream_among(paths: Sequence[str]) -> str:
+    """What to do about a path that names a stream of this process; "" without one."""
+    streams = [path for path in paths if path.startswith(_STREAMS)]
+    return f"{streams[0]} is a stream: name - in its place, and pipe the text to it" if streams else ""

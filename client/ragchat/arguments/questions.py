@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from argparse import Namespace
 
-from ragchat.arguments.declaring import argument, command, flag, int_between, option, text_value
+from ragchat.arguments.declaring import argument, command, flag, int_between, option, stream_among, text_value
 
 TOP_K = argument(
     *("-k", "--top-k"), type=int_between(1, 100), metavar="N", dest="top_k", help="find N passages (1 to 100)"
@@ -65,7 +65,7 @@ def _check_ask(arguments: Namespace) -> str:
         return "--in chooses documents of memory: it cannot be combined with -f"
     if arguments.files and arguments.notebook:
         return "--notebook asks documents of memory: it cannot be combined with -f"
-    return ""
+    return stream_among(arguments.files)
 
 
 def _check_query(arguments: Namespace) -> str:

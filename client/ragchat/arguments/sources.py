@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import argument, command, flag, option
+from ragchat.arguments.declaring import argument, command, flag, option, stream_among
 
 
 def _check_inject(arguments: Namespace) -> str:
@@ -14,7 +14,7 @@ def _check_inject(arguments: Namespace) -> str:
         return "it needs a PATH, or --addresses FILE"
     if arguments.addresses == "-" and "-" in arguments.paths:
         return "stdin has either a text or the addresses"
-    return ""
+    return stream_among(arguments.paths)
 
 
 def _check_watch(arguments: Namespace) -> str:
