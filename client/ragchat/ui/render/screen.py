@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, TextIO
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _PIPE_WIDTH = 10_000
 # Names of at most this width, such as the ids of sessions, are not broken on a narrow screen.
 _UNBROKEN = 16
+# On a narrower screen the cells of a row are printed below each other.
+_COLUMNS_WIDTH = 32
 
 
 @dataclass
@@ -54,6 +57,10 @@ class Screen:
     def listing(self, rows: Iterable[tuple[str, RenderableType, *tuple[RenderableType, ...]]]) -> bool:
         """Print columns, the first in the style of a name. Returns whether there was a row."""
         named = [(Text(sanitize(row[0]), "name"), row[1:]) for row in rows]
+        if self.out.width < _COLUMNS_WIDTH:
+            for name, cells in named:
+                self.out.print(name, *(Padding(cell, (0, 0, 0, 2)) for cell in cells), sep="\n")
+            return bool(named)
         width = max((name.cell_len for name, _ in named), default=0)
         table = Table.grid(padding=(0, 2))
         # A name must be readable on a narrow screen, too.

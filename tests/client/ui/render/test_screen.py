@@ -25,6 +25,17 @@ def test_a_short_name_is_not_broken_and_a_long_one_is_shown_whole() -> None:
     assert "".join(line.split(" ")[0] for line in others if line[0] != " ") == name
 
 
+def test_on_a_very_narrow_screen_a_text_is_below_its_name() -> None:
+    out = make_console(io.StringIO())
+    out.width = 20
+    assert Screen(out, out, animated=False).listing(
+        [("/sessions [WORDS]", "list or search them"), ("/q", "leave")]
+    )
+    assert isinstance(out.file, io.StringIO)
+    lines = [line.rstrip() for line in out.file.getvalue().splitlines()]
+    assert lines == ["/sessions [WORDS]", "  list or search", "  them", "/q", "  leave"]
+
+
 def test_the_columns_on_a_pipe_have_no_blanks_at_their_ends() -> None:
     screen, out, _ = piped_screen()
     screen.listing([("/a", "short"), ("/b", "a much longer text")])
