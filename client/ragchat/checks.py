@@ -187,7 +187,9 @@ def database(name: str, path: Path) -> Check:
     except OSError as error:
         return Check(name, "fault", f"{path} cannot be read: {os_reason(error)}")
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        return Check(name, "fault", f"{path} {_problem(error)}", DAMAGED_HINT)
+        # Permissions or too few open files: no reason to repair the file.
+        is_closed = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CANTOPEN
+        return Check(name, "fault", f"{path} {_problem(error)}", "" if is_closed else DAMAGED_HINT)
     if verdict != "ok":
         return Check(name, "fault", f"{path} is damaged", DAMAGED_HINT)
     return Check(name, "ok", f"{path} ({path.stat().st_size / 1e6:.1f} MB)")

@@ -142,13 +142,17 @@ def os_reason(error: BaseException) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "it is not text in UTF-8"
     reason: str = getattr(error, "strerror", None) or ""
+    if getattr(error, "errno", 0) == errno.EMFILE and sys.platform != "win32":
+        reason += f"; the limit is {resource.getrlimit(resource.RLIMIT_NOFILE)[0]:,} (`ulimit -n`)"
     return reason[:1].lower() + reason[1:] or str(error)
 
 
+# Python's message where memory is short, or the user has too many processes.
+_NO_THREAD = "can't start new thread"
 # Messages of the dynamic linker and of Python when memory is short.
 _NO_MEMORY = (
     *("failed to map segment", "annot allocate memory", "cannot create shared object descriptor"),
-    *("can't start new thread", "can't allocate lock"),
+    *(_NO_THREAD, "can't allocate lock"),
 )
 # Memory is not short if an allocation of this size succeeds.
 _ENOUGH_BYTES = 2**26
@@ -158,6 +162,9 @@ def of_the_system(error: BaseException) -> StructuredError | None:
     """The error for an exception that the operating system caused; None for another one."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if str(error) == _NO_THREAD and _can_allocate():
+        hint = "Close other programs, or raise the limit on your user's processes and threads (`ulimit -u`)."
+        return SystemRefused("The system gives this program no more threads", "", hint)
     if _is_shortage(error):
         return OutOfMemory(_memory_limit())
     # The system names the missing file, except when it is the working folder.
@@ -165,7 +172,8 @@ def of_the_system(error: BaseException) -> StructuredError | None:
         return SystemRefused("The working folder no longer exists", "", "Change to another one with `cd`.")
     if isinstance(error, OSError) and error.strerror:
         hint = "Check the permissions of it and its folder." if isinstance(error, PermissionError) else ""
-        return SystemRefused(error.strerror, str(error.filename or ""), hint)
+        reason = os_reason(error)
+        return SystemRefused(reason[:1].upper() + reason[1:], str(error.filename or ""), hint)
     return None
 
 

@@ -113,7 +113,6 @@ def test_an_error_survives_copying_and_pickling(error: Lost | LostOnTheWire) -> 
     [
         MemoryError(),
         OSError(errno.ENOMEM, "Cannot allocate memory"),
-        RuntimeError("can't start new thread"),
         RuntimeError("can't allocate lock"),
         ImportError("libopenblas.so: failed to map segment from shared object"),
         ExceptionGroup("", [ExceptionGroup("", [MemoryError()])]),
@@ -123,6 +122,20 @@ def test_what_fails_without_memory_says_so(error: Exception) -> None:
     found = of_the_system(error)
     assert isinstance(found, OutOfMemory)
     assert str(found).startswith("The system gives this program no more memory")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limits")
+def test_a_limit_on_threads_or_open_files_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = RuntimeError("can't start new thread")
+    found = of_the_system(threads)
+    assert str(found) == "The system gives this program no more threads."
+    assert found
+    assert "`ulimit -u`" in found.hint
+    files = OSError(errno.EMFILE, "Too many open files", "a.md")
+    assert str(of_the_system(files)).startswith("Too many open files; the limit is ")
+    assert str(of_the_system(files)).endswith(" (`ulimit -n`): a.md.")
+    monkeypatch.setattr("ragcommon.errors._ENOUGH_BYTES", 2**60)
+    assert isinstance(of_the_system(threads), OutOfMemory)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not remove the working folder")

@@ -61,6 +61,19 @@ def test_a_limit_on_memory_is_named(tmp_path: Path) -> None:
     assert "`ulimit -v 1000000`" in done.err
 
 
+@linux
+def test_a_limit_on_open_files_is_named_and_is_no_reason_to_repair_the_memory(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path)
+    ragchat("inject", "-", "--uri", "a", stdin="The crane lifts five tons.\n")
+    limited = ("sh", "-c", 'ulimit -n 8; exec "$0" "$@"', sys.executable, "-m")
+    done = run(ragchat, *limited, "ragchat", "query", "crane")
+    assert (done.code, done.out) == (1, "")
+    assert "too many open files; the limit is 8 (`ulimit -n`)" in done.err
+    checked = run(ragchat, *limited, "ragchat", "doctor")
+    assert "memory.db cannot be read" in checked.out
+    assert "backup" not in checked.out
+
+
 # As root everything may be read, unless these capabilities are given up.
 _SETPRIV = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
 RESTRICTED = _SETPRIV if sys.platform != "win32" and os.geteuid() == 0 else []
