@@ -135,6 +135,14 @@ def first_heading(text: str) -> str:
     return next((block.heading for block in markdown_blocks(text[:_BEGINNING]) if block.heading), "")
 
 
+def leading_heading(text: str) -> str:
+    """The first heading if it may be that of the document: of the first level, or above all text; else ""."""
+    for block in markdown_blocks(text[:_BEGINNING].lstrip()):
+        if block.heading:
+            return block.heading if block.level == 1 or not block.start else ""
+    return ""
+
+
 def _is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 

@@ -16,7 +16,9 @@ from ragmemory.files.reading import read_file
 
 
 def test_the_title_is_the_first_heading_of_markdown_and_else_the_name() -> None:
-    assert title_of(Path("a.md"), "text\n\n## The *first* ##\n# Second") == "The first"
+    assert title_of(Path("a.md"), "text\n\n# The *first* #\n# Second") == "The first"
+    assert title_of(Path("a.md"), "\n## The *first* ##\n# Second") == "The first"
+    assert title_of(Path("a.md"), "---\nmood: 3\n---\n\n## The *first* ##\n") == "The first"
     assert title_of(Path("a.md"), "no heading") == "a.md"
     assert title_of(Path("a.txt"), "# no heading either") == "a.txt"
     assert title_of(Path("a.md"), "##\n\ntext\n# ##\n# C#\n") == "C#"
@@ -65,6 +67,13 @@ def test_the_source_of_a_manual_page_is_named() -> None:
         assert "`man cup | col -b > cup.txt`" in note
     assert not read(Path("cup.1"), f"A page of cups:\n{page}".encode()).note
     assert not read(Path("cup.1"), b"'Twas a page.\n.TH begins it.\n").note
+
+
+def test_the_heading_of_a_later_section_is_not_the_title_of_a_note() -> None:
+    assert (
+        title_of(Path("2024-02-11.md"), "---\nmood: 3\n---\n- lost the scarf\n\n## Thanks\n")
+        == "2024-02-11.md"
+    )
 
 
 def test_letters_struck_over_and_colours_of_a_terminal_are_plain_text() -> None:

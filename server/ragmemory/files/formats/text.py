@@ -10,7 +10,7 @@ from ragcommon.files.decoding import decode
 from ragcommon.text.rules import EXPORT_MARK
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.formats.paged import without_page_breaks
-from ragmemory.ingest.documents import first_heading, is_markdown, is_prose
+from ragmemory.ingest.documents import is_markdown, is_prose, leading_heading
 from ragmemory.ingest.headings import has_markdown
 
 MARKDOWN_NAMES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
@@ -61,11 +61,15 @@ def read(path: Path, data: bytes) -> FileText:
 
 
 def title_of(path: Path, text: str) -> str:
-    """The title that a Markdown document states, else its first heading, else the file's name."""
+    """The title that a Markdown document states, else the file's name.
+
+    Its first heading states it if that is of the first level, or nothing but front matter is above it.
+    """
     if stated := _stated(path, text).get("title", "").strip("\"'"):
         return stated
     if path.suffix.lower() in MARKDOWN_NAMES:
-        return first_heading(text) or path.name
+        front = FRONT_MATTER.match(text)
+        return leading_heading(text[front.end() if front else 0 :]) or path.name
     return path.name
 
 
