@@ -25,6 +25,8 @@ PART_END = r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z
 EXPORT_MARK = "<!-- exported by ragchat -->"
 
 # Markdown's lines: a fence of code, the item of a list, the row of a table.
+# YAML at the beginning of Markdown, which the group holds.
+FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?!---[ \t]*\n).*\n){0,100}?)---[ \t]*(?:\n|\Z)")
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 # Pandoc, Hugo and others name a heading: "## Scope {#scope .wide}".

@@ -26,7 +26,7 @@ _MODULES = {
     for module, extensions in {
         "asciidoc": "adoc asciidoc",
         "bibtex": "bib",
-        "bundles": "zip tar tgz tbz2 txz gz bz2 xz",
+        "bundles": "zip tar tgz tbz2 txz gz bz2 xz jex bear2bk textpack",
         "docx": "docx docm",
         "epub": "epub",
         "evernote": "enex",

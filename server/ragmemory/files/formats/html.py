@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ragcommon.files.decoding import decode, decode_as
+from ragcommon.files.decoding import EmptyText, decode, decode_as
 from ragcommon.text.rules import EXPORT_MARK
 from ragmemory.files.formats.file_text import (
     Cell,
@@ -106,6 +106,8 @@ FEW_LINKS = 4
 TURNING = "body a[rel=next], body a[rel=prev], body a[accesskey=n], body a[accesskey=p]"
 MAX_TURNING = 400
 BETWEEN_LINKS = re.compile(r"[\s|·•›»>/]*[|·•›»>][\s|·•›»>/]*")
+# The beginning of the list of all pages that is in each export by Notion.
+NOTION_INDEX, BEGINNING = '<ul id="id::', 2_048
 # A line that is no heading.
 ANY_TEXT = re.compile(r"^(?!#|$)", re.MULTILINE)
 # Formulas of MathJax: their TeX, and how they are drawn.
@@ -126,6 +128,8 @@ def read_page(path: Path, data: bytes) -> FileText:
 
 def _read(path: Path, data: bytes, *, is_page: bool) -> FileText:
     html = _decoded(data)
+    if NOTION_INDEX in html[:BEGINNING]:
+        raise EmptyText("is the list of pages in an export by Notion")
     tree = _tree(html)
     text, title = _markdown(tree, is_page=is_page)
     if not ANY_TEXT.search(text):  # A page of links, such as a list of what was saved to be read.

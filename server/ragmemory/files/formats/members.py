@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
 
-from ragcommon.files.decoding import MAX_FILE_BYTES, NotText
+from ragcommon.files.decoding import MAX_FILE_BYTES, EmptyText, NotText
 from ragcommon.files.safe_open import too_large
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
 from ragmemory.files.formats.detection import HIDDEN, SECRETS, Parser, parser_for, read
@@ -43,6 +43,8 @@ DELIMITERS = {".csv": "\t;,", ".tsv": "\t"}
 # Rows from which the delimiter is derived.
 FIRST_ROWS = 20
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
+# The name of a note in an export by Joplin, which tells less than its title.
+IDENTIFIER = re.compile(r"[0-9a-f]{32}\.md")
 # The folder of resource forks that macOS adds to archives.
 METADATA = "__MACOSX"
 
@@ -86,11 +88,15 @@ class Members:
             found = self._read(path.name, size, content)
         except MemoryError:
             raise
+        except EmptyText:
+            return
         except NotText as error:
             self._unread.append(f"{shown} ({error})")
         except Exception as error:
             self._unread.append(f"{shown} (is damaged: {type(error).__name__})")
         else:
+            if IDENTIFIER.fullmatch(path.name):
+                shown = one_line(found.title)
             self._add(shown, found, f"{place} {shown}".lstrip())
 
     def alone(self, packed: str, name: str, size: int, content: Callable[[], bytes]) -> FileText:

@@ -7,8 +7,9 @@ from pathlib import Path
 from shlex import quote
 
 from ragcommon.files.decoding import decode
-from ragcommon.text.rules import EXPORT_MARK
+from ragcommon.text.rules import EXPORT_MARK, FRONT_MATTER
 from ragmemory.files.formats.file_text import FileText
+from ragmemory.files.formats.note_programs import without_records
 from ragmemory.files.formats.paged import without_page_breaks
 from ragmemory.ingest.documents import is_markdown, is_prose, leading_heading
 from ragmemory.ingest.headings import has_markdown
@@ -24,7 +25,6 @@ ROFF = (
 # A character that a typewriter strikes over, for bold or underlined ones; and colours of a terminal.
 OVERSTRUCK = re.compile("[^\n]\x08|\x1b\\[[\\d;]*[mK]")
 IMAGE_DATA = re.compile(r"(\bdata:image/[\w.+-]+)(?:;[\w.=-]+)*;base64,[\w+/=%-]+", re.ASCII)
-FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?!---[ \t]*\n).*\n){0,100}?)---[ \t]*(?:\n|\Z)")
 # The forms of YAML that programs for notes write: a value, or a list in one line or several.
 STATED = re.compile(r"^(title|tags):[ \t]*+(?![>|])(.*(?:\n[ \t]*- .*)*)", re.MULTILINE)
 
@@ -33,7 +33,10 @@ def read(path: Path, data: bytes) -> FileText:
     """The text of a file. Raises NotText, EmptyText."""
     decoded = decode(data)
     text, notes = decoded.text, [decoded.note]
-    if path.suffix.lower() not in MARKDOWN_NAMES:  # which people write
+    if path.suffix.lower() in MARKDOWN_NAMES:
+        front = FRONT_MATTER.match(text)
+        text = without_records(text, front[1] if front else "")
+    else:  # Programs write these.
         text = OVERSTRUCK.sub("", text) or text
     if is_markdown(path.name):
         if "data:image/" in text:  # A regular expression reads a megabyte in 15 ms.

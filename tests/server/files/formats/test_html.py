@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ragcommon.files.decoding import NotText
+from ragcommon.files.decoding import EmptyText, NotText
 from ragmemory.files.formats import html
 from ragmemory.files.formats.html import read
 
@@ -360,3 +360,9 @@ def test_bars_of_links_and_lists_that_turn_pages_are_left_out() -> None:
     turning = '<ul><li><a accesskey="p">Back</a></li><li>Book</li><li><a accesskey="n">Next</a></li></ul>'
     page = f"<p>{' | '.join(links)}</p>{turning}<h1>Filters</h1><p>{', '.join(links)}</p><p>Text.</p>"
     assert text_of(page) == "# Filters\n\nModule, FAQ, Glossar, Index\n\nText.\n"
+
+
+def test_the_list_of_pages_in_an_export_of_notion_is_not_read() -> None:
+    page = '<title>Export-3c1f</title><ul id="id::3c1f"><li><a href="Tea%203c1f.md">Tea 3c1f.md</a></ul>'
+    with pytest.raises(EmptyText, match="the list of pages in an export by Notion"):
+        read(Path("index.html"), page.encode())

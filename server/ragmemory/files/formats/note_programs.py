@@ -1,0 +1,45 @@
+"""Markdown without what programs for notes keep in it for themselves; the number of lines stays the same.
+
+Joplin appends a record to each note, and writes records of notebooks and tags; Excalidraw keeps drawings as
+data; Logseq writes identifiers, states and clocks of blocks; Notion writes identifiers into links.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ragcommon.files.decoding import EmptyText
+
+# The record at the end of a file that Joplin exports; its last line is the kind of the file.
+JOPLIN = re.compile(r"(?:\A|\n\n)id: [0-9a-f]{32}\n(?:\w+:.*\n)*type_: (\d+)\s*\Z")
+JOPLIN_NOTE = "1"
+# The data of a drawing, which follows its texts; what is above these, and their identifiers.
+EXCALIDRAW = re.compile(
+    r"\n(?:%%\n)?##? Drawing\n```(?:compressed-)?json\n[\s\S]*|^==⚠.*|^# Excalidraw Data$|^##? Text Elements$"
+    r"|(?<![ \t])[ \t]+\^[\w-]{8}$",
+    re.MULTILINE,
+)
+LOGSEQ = re.compile(
+    r"^[ \t]+(?:id:: [0-9a-f]{8}-[0-9a-f-]{27}|(?:collapsed|background-color|logseq\.[\w.-]+):: .*"
+    r"|card-(?:last|repeats|ease|next)[\w-]*:: .*|:LOGBOOK:\n(?:[ \t]+CLOCK:.*\n)*[ \t]+:END:)$",
+    re.MULTILINE,
+)
+# The target of a link to another page of an export by Notion, and to a note or attachment of Joplin.
+LINK = re.compile(r"(?<=\])\((?:(?!https?:)[^()\s]{0,2000}%20|:/)[0-9a-f]{32}[^()\s]{0,2000}\)")
+
+
+def without_records(text: str, front: str) -> str:
+    """The text of a note, which states `front` at its beginning. Raises EmptyText if it is only a record."""
+    if "type_: " in text[-20:] and (record := JOPLIN.search(text)):
+        if record[1] != JOPLIN_NOTE:
+            raise EmptyText("is a record of Joplin, not a note")
+        text = f"# {text[: record.start()]}{_blank(record)}"
+    if "excalidraw-plugin:" in front:
+        text = EXCALIDRAW.sub(_blank, text)
+    if "::" in text or ":LOGBOOK:" in text:
+        text = LOGSEQ.sub(_blank, text)
+    return LINK.sub("", text) if "%20" in text or "(:/" in text else text
+
+
+def _blank(lines: re.Match[str]) -> str:
+    return "\n" * lines[0].count("\n")

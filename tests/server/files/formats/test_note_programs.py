@@ -1,0 +1,74 @@
+"""Notes without what the programs that wrote them keep there for themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragcommon.files.decoding import EmptyText
+from ragmemory.files.formats import bundles
+from ragmemory.files.formats.text import read
+from tests.support.documents import archive
+
+ID = "0f8c2b7e4d1a4c6fb5a9d3e2c1b0a998"
+RECORD = (
+    f"id: {ID}\nparent_id: {ID}\ncreated_time: 2024-01-06T12:34:33.720Z\nis_conflict: 0\nauthor: \n"
+    "source: joplin-desktop\ntype_: "
+)
+
+
+def test_a_note_of_joplin_has_its_title_and_text_without_the_record() -> None:
+    note = f"Pond\n\nThe pump is off in winter.\n\n{RECORD}1"
+    found = read(Path(f"{ID}.md"), note.encode())
+    assert (found.title, found.text.rstrip()) == ("Pond", "# Pond\n\nThe pump is off in winter.")
+    assert found.text.count("\n") == note.count("\n")
+
+
+@pytest.mark.parametrize("record", [f"Garden\n\n{RECORD}2", f"garden\n\n{RECORD}5", f"{RECORD}6"])
+def test_records_of_joplin_that_are_no_notes_are_empty(record: str) -> None:
+    with pytest.raises(EmptyText, match="is a record of Joplin"):
+        read(Path(f"{ID}.md"), record.encode())
+
+
+def test_an_archive_of_joplin_has_its_notes_below_their_titles() -> None:
+    files = {f"{ID}.md": f"Pond\n\nDeep.\n\n{RECORD}1", "b.md": f"Garden\n\n{RECORD}2"}
+    found = bundles.read(Path("notes.jex"), archive(files))
+    assert found.text == "# Pond\n\n## Pond\n\nDeep.\n"
+    assert (found.places, found.note) == ([(1, "Pond")], "")
+
+
+@pytest.mark.parametrize("text", [RECORD + "1 is the end of it", f"id: {ID}\ntype_: unknown", "type_: 1"])
+def test_a_text_like_a_record_of_joplin_stays(text: str) -> None:
+    assert read(Path("a.md"), text.encode()).text == text
+
+
+def test_a_drawing_of_excalidraw_has_its_texts_alone() -> None:
+    top = "---\nexcalidraw-plugin: parsed\n---\n"
+    drawing = (
+        "==⚠  Switch to EXCALIDRAW VIEW. ⚠==\n\n# Excalidraw Data\n\n## Text Elements\nband saw ^Xk2mQ9aB\n\n"
+        "%%\n## Drawing\n```compressed-json\nN4KAkARALgngDgUwgLgAQQQDwMYEMA\n```\n%%\n"
+    )
+    found = read(Path("Shed.excalidraw.md"), f"{top}{drawing}".encode())
+    assert (found.title, found.text.split("---\n")[2].strip()) == ("Shed.excalidraw.md", "band saw")
+    assert found.text.count("\n") == f"{top}{drawing}".count("\n")
+    assert read(Path("a.md"), drawing.encode()).text == drawing
+
+
+def test_properties_of_blocks_that_logseq_writes_are_blank_lines() -> None:
+    outline = (
+        "- Hive A\n  id:: 6f336f77-63ed-d7d6-2298-6bc69ae178e1\n  collapsed:: true\n\t- queen:: yellow\n"
+        "- DONE acid\n  :LOGBOOK:\n  CLOCK: [2023-12-27 Wed 11:02:10]\n  :END:\n- id:: mine\n"
+    )
+    found = read(Path("Bees.md"), outline.encode()).text
+    assert found == "- Hive A\n\n\n\t- queen:: yellow\n- DONE acid\n\n\n\n- id:: mine\n"
+    clock = "- TODO order\n\t:LOGBOOK:\n\tCLOCK: [2024-05-03 Fri 09:15:02]\n\t:END:\n"
+    assert read(Path("2024_05_03.md"), clock.encode()).text == "- TODO order\n\n\n\n"
+    assert read(Path("bees.txt"), outline.encode()).text == outline
+
+
+def test_links_of_joplin_and_notion_to_their_own_notes_keep_their_names() -> None:
+    assert read(Path("a.md"), f"[Pond](:/{ID}) ![plan](:/{ID}#p2)\n".encode()).text == "[Pond] ![plan]\n"
+    text = f"[Rules](Flat%20{ID}/Rules%20{ID}.md), [site](https://example.org/a%20{ID}), [b](b%20c.md)\n"
+    shown = f"[Rules], [site](https://example.org/a%20{ID}), [b](b%20c.md)\n"
+    assert read(Path("a.md"), text.encode()).text == shown
