@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from math import inf
 
 from ragchat.answer import Card
 from ragchat.grounding.evidence import Evidence, Piece
@@ -118,9 +119,10 @@ class Window:
 
 
 def best_window(evidence: Evidence, size: int, within: range | None = None) -> Window | None:
-    """The best run of at most `size` characters, or a longer piece; on a tie, the longer run.
+    """The best run of at most `size` characters, or a longer piece.
 
-    `within` are the places of the pieces to choose from.
+    On a tie, one that begins below the front matter, or the longer run. `within` are the places of the pieces
+    to choose from.
     """
     hit, pieces = evidence.hit, evidence.pieces
     within = range(len(pieces)) if within is None else within
@@ -128,7 +130,7 @@ def best_window(evidence: Evidence, size: int, within: range | None = None) -> W
     names, *weighed = [evidence.weigh(piece, W_COVERAGE) for piece in (evidence.names, *pieces)]
     is_unasked = hit.is_test and "test" not in evidence.question.text.lower()
     of_rank = W_RANK / max(1, hit.rank) - W_TEST * is_unasked
-    best: Window | None = None
+    best, most, body = None, (-inf, False, 0), hit.front_matter
     for first in within:
         start, highest, top = pieces[first].start, names, first
         for last in range(first, within.stop):
@@ -142,8 +144,8 @@ def best_window(evidence: Evidence, size: int, within: range | None = None) -> W
                 top = last
             early = W_EARLY * (last + 1 == within.stop or 2 * pieces[top].start <= start + stop)
             score = of_rank + sum(highest) + W_BEST * scores[top] + early
-            if best is None or (score, last - first) > (best.score, best.last - best.first):
-                best = Window(evidence, first, last, top, score)
+            if (found := (score, start >= body, last - first)) > most:
+                best, most = Window(evidence, first, last, top, score), found
     return _expanded(best, size) if best else None
 
 
@@ -260,7 +262,7 @@ def _belong_together(evidence: Evidence, place: int) -> bool:
     above, below = evidence.pieces[place], evidence.pieces[place + 1]
     upper, lower = text[above.start : above.end], text[below.start : below.end]
     if upper.rstrip().endswith(":") or _is_heading(evidence, place) or _is_title(evidence, place):
-        return True
+        return not above.start < evidence.hit.front_matter <= below.start
     if text.count("\n", above.end, below.start) > 1:
         return False
     is_indented = len(lower) - len(lower.lstrip()) > len(upper) - len(upper.lstrip())
@@ -284,7 +286,7 @@ def _seconds(window: Window) -> Iterator[Window]:
     """The best short windows of a passage before and after its best one."""
     for part in (range(window.first), range(window.last + 1, len(window.evidence.pieces))):
         found = best_window(window.evidence, SECOND_SIZE, part)
-        if found and not found.overlaps(window):
+        if found and not found.overlaps(window) and found.pieces[0].start >= window.hit.front_matter:
             yield replace(found, score=found.score - SECOND_PENALTY)
 
 

@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from ragcommon.contract.documents import Metadata
 from ragcommon.text.places import Place, within
-from ragcommon.text.rules import is_row
+from ragcommon.text.rules import FRONT_MATTER, is_row
 
 CODE = re.compile(
     r".*\.(?:toml|ini|cfg|conf|env|ya?ml|jsonc?|py|sh|bash|zsh|fish|ps1|bat|[cm]?[jt]s|[jt]sx|c|h|[ch]h|cc|[ch]pp|cs"
@@ -89,6 +89,12 @@ class Hit(Struct, frozen=True):
     @property
     def is_csv(self) -> bool:
         return RECORDS.search(self.format_uri) is not None
+
+    @property
+    def front_matter(self) -> int:
+        """The length of its document's front matter, if the text begins with that."""
+        found = FRONT_MATTER.match(self.text) if self.start_line == 1 and not self.is_code else None
+        return found.end() if found else 0
 
     @property
     def is_table(self) -> bool:

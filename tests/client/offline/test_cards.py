@@ -692,3 +692,20 @@ async def test_the_definition_of_a_symbol_is_the_answer_where_that_is_asked(ques
     cards, _ = make_cards(ranked(await evidence_in(question, *passages)))
     assert cards[0].location.startswith("store.py")
     assert cards[0].text[slice(*cards[0].best)] == "class Store:"
+
+
+async def test_front_matter_is_shown_only_if_it_says_something_about_the_question() -> None:
+    """Also in a chunk that ends with a heading: its name would otherwise begin with the rule."""
+    text = "---\ntags:\n  - house\nserial: 21-2240\n---\n# Boiler\n\nThe pressure is 1.2 bar when cold.\n"
+    passage = replace(place(text), heading="Boiler")
+    assert await window_text("What is the pressure?", passage, 900) == "The pressure is 1.2 bar when cold."
+    assert "serial: 21-2240" in await window_text("What is the serial?", passage, 900)
+    code = replace(place(text, uri="file:///notes/a.yaml"), heading="Boiler")
+    assert "tags:" in await window_text("What is the pressure?", code, 900)
+
+
+async def test_front_matter_is_no_second_window_of_its_passage() -> None:
+    text = "---\ntags: [places]\n---\nClosed on Mondays. The poppy cake is gone by eleven.\n"
+    [evidence] = await evidence_in("When has Cafe Moehre closed?", replace(place(text), title="Cafe Moehre"))
+    [window] = with_seconds(ranked([evidence]))
+    assert window.text == "Closed on Mondays. The poppy cake is gone by eleven."
