@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from ragcommon.files.decoding import MAX_FILE_BYTES, EmptyText, NotText
 from ragcommon.files.safe_open import too_large
+from ragcommon.text.places import IDENTIFIER
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
 from ragmemory.files.formats.detection import HIDDEN, SECRETS, Parser, parser_for, read
 from ragmemory.files.formats.file_text import (
@@ -44,7 +45,7 @@ DELIMITERS = {".csv": "\t;,", ".tsv": "\t"}
 FIRST_ROWS = 20
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # The name of a note in an export by Joplin, which tells less than its title.
-IDENTIFIER = re.compile(r"[0-9a-f]{32}\.md")
+NAMELESS = re.compile(r"[0-9a-f]{32}\.md")
 # The folder of resource forks that macOS adds to archives.
 METADATA = "__MACOSX"
 
@@ -77,7 +78,7 @@ class Members:
     def add(self, name: str, size: int, content: Callable[[], bytes], place: str = "") -> None:
         """Add a file of `size` bytes at `place`. Raises TooMuchText; other failures end up in `note`."""
         path = PurePosixPath(name.replace("\\", "/"))
-        shown = one_line(str(path))[:MAX_NAME]
+        shown = IDENTIFIER.sub("", one_line(str(path)))[:MAX_NAME]
         if any((part.startswith(HIDDEN) and part != "..") or part == METADATA for part in path.parts):
             return  # Hidden, as in folders.
         try:
@@ -95,7 +96,7 @@ class Members:
         except Exception as error:
             self._unread.append(f"{shown} (is damaged: {type(error).__name__})")
         else:
-            if IDENTIFIER.fullmatch(path.name):
+            if NAMELESS.fullmatch(path.name):
                 shown = one_line(found.title)
             self._add(shown, found, f"{place} {shown}".lstrip())
 

@@ -38,6 +38,11 @@ def test_an_archive_of_joplin_has_its_notes_below_their_titles() -> None:
     assert (found.places, found.note) == ([(1, "Pond")], "")
 
 
+def test_an_archive_of_notion_has_the_names_of_its_pages_without_identifiers() -> None:
+    found = bundles.read(Path("Export.zip"), archive({f"Flat {ID}/Rules {ID}.md": "Bins on Tuesday.\n"}))
+    assert (found.text, found.places) == ("# Flat/Rules.md\n\nBins on Tuesday.\n", [(1, "Flat/Rules.md")])
+
+
 @pytest.mark.parametrize("text", [RECORD + "1 is the end of it", f"id: {ID}\ntype_: unknown", "type_: 1"])
 def test_a_text_like_a_record_of_joplin_stays(text: str) -> None:
     assert read(Path("a.md"), text.encode()).text == text
