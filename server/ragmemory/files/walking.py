@@ -65,6 +65,8 @@ SAVE_AS = {
     }.items()
     for name in names.split()
 }
+# Where Logseq keeps earlier versions of pages. It does not read them itself.
+EARLIER_PAGES = frozenset((("logseq", "bak"), ("logseq", "version-files")))
 # A larger `.key` is a presentation of Keynote.
 MAX_KEY_BYTES = 65_536
 
@@ -300,7 +302,11 @@ def _walk(
 def _is_hidden(path: Path, memory: Path | None) -> bool:
     """Whether a walk passes over it in silence: it is hidden, a token of ours, or a file of the memory."""
     is_own = memory is not None and path.parent == memory.parent and path.name.startswith(memory.name)
-    return path.name.startswith(HIDDEN) or path.name in OWN_SECRETS or is_own
+    return _has_hidden_name(path) or path.name in OWN_SECRETS or is_own
+
+
+def _has_hidden_name(path: Path) -> bool:
+    return path.name.startswith(HIDDEN) or path.parts[-2:] in EARLIER_PAGES
 
 
 def _unreadable(ignored: Gitignore) -> Iterator[Refusal]:
@@ -332,7 +338,7 @@ def is_walked(root: Path, path: Path) -> bool:
     ignored, folder = Gitignore.above(root), root
     for name in path.relative_to(root).parts:
         ignored, folder = ignored.at(folder), folder / name
-        if name.startswith(HIDDEN) or ignored.matches(folder, is_folder(folder)):
+        if _has_hidden_name(folder) or ignored.matches(folder, is_folder(folder)):
             return False
     return True
 

@@ -45,6 +45,14 @@ def test_hidden_entries_of_a_folder_are_left_out(tmp_path: Path) -> None:
     assert not found.refusals
 
 
+def test_earlier_versions_that_logseq_keeps_are_left_out_unless_they_are_named(tmp_path: Path) -> None:
+    old = "logseq/bak/pages/Bees/2024-05-01T10_11_12.123Z.Desktop.md"
+    write(tmp_path, {"pages/Bees.md": "x", old: "x", "logseq/version-files/base/a.md": "x", "bak/b.md": "x"})
+    assert names(find_files([tmp_path]), tmp_path) == ["bak/b.md", "pages/Bees.md"]
+    assert not is_walked(tmp_path, tmp_path / old)
+    assert names(find_files([tmp_path / "logseq/bak"]), tmp_path) == [old]
+
+
 def test_a_path_that_is_no_uri_of_a_document_is_refused(tmp_path: Path) -> None:
     folder = tmp_path
     for _ in range(6):
