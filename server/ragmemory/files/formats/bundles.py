@@ -36,7 +36,7 @@ class Packed(NamedTuple):
     name: str
     size: int  # bytes, unpacked
     content: Callable[[], bytes]
-    is_alone: bool = False  # a compressed file, without an archive
+    is_alone: bool = False  # a compressed file, without an archive; or the only archive in another
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -67,9 +67,11 @@ def _files(path: Path, data: bytes) -> Iterator[Packed]:
     unpacked = _decompressed(data)
     if unpacked is None and data[TAR_AT : TAR_AT + len(TAR)] != TAR:
         archive = open_archive(data, KIND)
-        for info in archive.infolist():
-            if not info.is_dir():
-                yield Packed(info.filename, info.file_size, partial(archive.read, info))
+        files = [info for info in archive.infolist() if not info.is_dir()]
+        # Notion packs an export twice.
+        is_alone = len(files) == 1 and files[0].filename.lower().endswith(".zip")
+        for info in files:
+            yield Packed(info.filename, info.file_size, partial(archive.read, info), is_alone)
         return
     stream = io.BufferedReader(Unpacked(unpacked or io.BytesIO(data)), BLOCK_BYTES)
     if stream.peek(TAR_AT + len(TAR))[TAR_AT : TAR_AT + len(TAR)] == TAR:

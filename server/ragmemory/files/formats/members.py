@@ -137,7 +137,7 @@ class Members:
                 f"only {MAX_MEMBERS:,} files and {MAX_BYTES >> 20} MiB are read; unpack the archive"
             )
         if not left.levels:
-            raise NotText(f"it is more than {MAX_DEPTH} levels deep")
+            raise NotText(f"is more than {MAX_DEPTH} levels deep")
         left.files -= 1
         left.bytes -= size
         left.levels -= 1

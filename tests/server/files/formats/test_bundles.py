@@ -13,6 +13,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import bundles, members
@@ -140,6 +141,12 @@ def test_a_document_in_an_archive_in_an_archive_keeps_its_places() -> None:
     ]
 
 
+def test_the_only_archive_in_an_archive_is_read_as_that() -> None:
+    inner = archive({"a.txt": "One.", "b.txt": "Two."})
+    found = read(Path("Export.zip"), archive({"Part-1.zip": inner}))
+    assert found == replace(read(Path("Part-1.zip"), inner), title="Export.zip")
+
+
 def test_files_that_are_not_read_are_named_with_the_reason_and_hidden_ones_are_left_out() -> None:
     outside = {"../../up.txt": "x", "/etc/passwd": "x", "C:\\x.txt": "x"}
     hidden = {".git/config": "x", "__MACOSX/._a": "x", "a/.env": "x", "a/~$b.docx": "x"}
@@ -158,8 +165,11 @@ def test_archives_in_each_other_are_read_only_so_deep() -> None:
     for _ in range(members.MAX_DEPTH - 1):
         data = archive({"in.zip": data})
     assert "Deep." in read(Path("a.zip"), data).text
+    deeper = archive({"in.zip": data})
     with pytest.raises(NotText, match=r"has files that were not read: .*is more than 3 levels deep"):
-        read(Path("a.zip"), archive({"in.zip": data}))
+        read(Path("a.zip"), deeper)
+    with pytest.raises(NotText, match=r"^is more than 3 levels deep"):
+        read(Path("a.zip"), archive({"in.zip": deeper}))
 
 
 def test_the_limits_are_those_of_the_outermost_archive(monkeypatch: pytest.MonkeyPatch) -> None:
