@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcommon.files.decoding import NoText, NotText, decode
-from ragmemory.files.formats import chats, minified, records, signal
+from ragmemory.files.formats import chats, keep, minified, records, signal
 from ragmemory.files.formats.agenda import AGENDA
 from ragmemory.files.formats.archives import OLE
 from ragmemory.files.formats.bookmarks import BOOKMARKS
@@ -192,6 +192,8 @@ def _module_of_json(path: Path, data: bytes) -> str:
         return "chats"
     if signal.is_export(beginning):
         return "signal"
+    if keep.MARK in data:
+        return "keep"
     if path.suffix.lower() == records.CANVAS or records.has_escapes(data):
         return "records"
     is_minified = path.suffix.lower() == minified.SUFFIX and minified.is_minified(beginning)
