@@ -363,7 +363,7 @@ async def test_a_fault_of_the_program_in_one_file_spares_the_others(
 
 
 async def test_a_job_that_ends_for_want_of_memory_says_so(tmp_path: Path) -> None:
-    documents = Scripted(RuntimeError("can't start new thread"))
+    documents = Scripted(RuntimeError("can't allocate lock"))
     documents.go.set()
     async with jobs_of(tmp_path, documents) as jobs:
         job = await jobs.start([str(notes(tmp_path / "docs", 3))], prune=False, origin=ORIGIN)
