@@ -26,7 +26,7 @@ MAX_BLOCK = 250_000
 # The characters of the rule below a table header.
 TABLE_RULE = frozenset("|:- \t\r\n")
 # A longer table header is not repeated in each chunk: it would displace the rows.
-MAX_HEADER = 300
+MAX_HEADER = 1_000
 # `@article{knuth1984,`; `@string` and `@comment` have no key.
 ENTRY = re.compile(r"^[ \t]*@[a-zA-Z]+[ \t]*[{(][ \t]*(?:(?P<key>[^\s,={}()\"#]{1,200}),)?", re.MULTILINE)
 BLANK_LINES = re.compile(r"\n[ \t\r\n\f]*\n")
