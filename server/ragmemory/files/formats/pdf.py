@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 MAX_PAGES = 10_000
 # A hyphenated word at the end of a line: PDFium writes U+FFFE or U+0002 for the hyphen, or has a soft one.
 DIVIDED = re.compile("[\ufffe\x02\xad](?:\r?\n)?")
+# The hyphen of a compound such as systemd-Init, which is divided there.
+COMPOUND = re.compile("(?<=[^\\WA-Z_])[\ufffe\x02](?:\r?\n)?(?=[A-ZÄÖÜ])")
 # Accents that TeX prints over the letter after them, and as combining characters; "ı" is the letter i there.
 ACCENTS = {
     **{"`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¨": "\u0308", "˚": "\u030a"},
@@ -280,7 +282,7 @@ def _drawn(page: pypdfium2.PdfPage) -> Image:
 
 
 def _joined(text: str) -> str:
-    return DIVIDED.sub("", text).replace("\r\n", "\n").translate(LIGATURES)
+    return DIVIDED.sub("", COMPOUND.sub("-", text)).replace("\r\n", "\n").translate(LIGATURES)
 
 
 def _with(plain: str, text: Sequence[str], mended: Mapping[int, str]) -> str:

@@ -29,6 +29,9 @@ def test_each_page_is_a_place() -> None:
 
 def test_a_word_divided_at_the_end_of_a_line_is_joined() -> None:
     assert read(PAPER, pdf(["An infor-\nmation."])).text == "An information.\n"
+    assert read(PAPER, pdf(["The CONSTI-\nTUTION."])).text == "The CONSTITUTION.\n"
+    # A compound keeps its hyphen.
+    assert read(PAPER, pdf(["The systemd-\nInit."])).text == "The systemd-Init.\n"
 
 
 def test_accents_printed_over_letters_are_part_of_them() -> None:
