@@ -64,7 +64,7 @@ _DEFINED = re.compile(r"(?i)\b(?:define[sd]|declared|implemented|(?:defin|deklar
 # A line that introduces the text below it: a question, or a few words, parted from what is above, with a
 # sentence below.
 _TITLE = re.compile(
-    r"(?<![^\n])[ *_]*(?:[^\n]{1,120}[?？][ *_]*(?:\n|\Z)"
+    r"(?<![^\n])[ *_]*(?:[^\n.!]{1,120}[?？][ *_]*(?:\n|\Z)"
     r"|(?<![^\n]\n)[^\W\da-z_][^.:;!?|\n]{0,38}\w[ *_]*\n+[^\n]{40,}[.!?][ *_]*(?:\n|\Z))"
 )
 _OPTION = re.compile(r"\s*-{1,2}\w")
@@ -158,7 +158,7 @@ def _piece_scores(evidence: Evidence) -> list[float]:
     for place, piece in enumerate(evidence.pieces):
         text = hit.full_text[piece.start : piece.end].rstrip().rstrip("*_").rstrip()
         is_mail = bool(hit.places) and _MAIL_HEADER.match(f"{hit.places[0][1]}\n{text}") is not None
-        is_title = _is_heading(evidence, place) or _is_title(evidence, place) or text.endswith(("?", "？"))
+        is_title = _is_heading(evidence, place) or _is_header(evidence, place) or text.endswith(("?", "？"))
         above = ([*above, piece] if was_title else [piece]) if is_title or is_mail else above
         was_title = is_title or is_mail
         own = W_OWN * evidence.mean([piece.held]) + W_PAIRS * piece.pairs
@@ -236,7 +236,6 @@ def _is_heading(evidence: Evidence, place: int) -> bool:
     return is_atx or _is_named(evidence, place)
 
 
-@lru_cache(2_000)
 def _is_named(evidence: Evidence, place: int) -> bool:
     """Whether a piece is a heading that its passage names, a line of one, or a rule above or below."""
     hit, piece = evidence.hit, evidence.pieces[place]
@@ -380,8 +379,8 @@ def _is_adjacent(window: Window, other: Window) -> bool:
     are_parted = are_files or (one is not two and any(_PARTED.match(name) for _, name in one.places))
     if one.document_id != two.document_id or two.start_line > one.end_line + 2 or are_parted:
         return False
-    is_gap = _between(one, first.span[1], two, second.span[0]).strip()
-    return not is_gap or _path(first.evidence, first.last) == _path(second.evidence, second.first)
+    between = _between(one, first.span[1], two, second.span[0]).strip()
+    return not between or _path(first.evidence, first.last) == _path(second.evidence, second.first)
 
 
 def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Citation]]:

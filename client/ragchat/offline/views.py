@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Literal
 
 from ragchat.grounding.evidence import Evidence, names_of
 from ragchat.grounding.pieces import Span, blanked, sentence_spans
@@ -18,7 +17,7 @@ from ragchat.grounding.words import index_terms
 from ragchat.offline.cards import ELLIPSIS
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import Place
-from ragcommon.text.rules import FENCE, ITEM, atx_heading, is_row, is_rule, searchable
+from ragcommon.text.rules import FENCE, ITEM, atx_heading, is_row, is_rule, name_columns, searchable
 from ragconfig.settings import packaged
 
 MAX_ENTRIES = 12
@@ -33,7 +32,7 @@ _FILE = packaged("views.toml")
 _BEGIN = rf"^\W*(?:(?:{_FILE['polite']})\W+)*"
 _PATTERNS = {
     kind: [re.compile(_BEGIN + pattern.format(**_FILE["names"]), re.IGNORECASE) for pattern in _FILE[kind]]
-    for kind in ("lists", "rows", "outlines", "contents")
+    for kind in ("lists", "outlines", "contents")
 }
 _ARTICLE = re.compile(r"^(?:the|an?|my|our|your|this|der|die|das|den|dem|[md]eine?[mnrs]?)\s+", re.IGNORECASE)
 _KIND = r"(?:document|file|notes?|page|dokuments?|datei|notiz|seite)"
@@ -47,9 +46,9 @@ Lines = tuple[Sequence[Span], int]
 _QUOTES = " \t?!,;:\"'`“”„‘’«»"
 
 
-def asks_for(kind: Literal["lists", "rows"], question: str) -> bool:
-    """Whether a question asks for all items of a list or all rows of a table; or for rows with something."""
-    return any(pattern.match(question) for pattern in _PATTERNS[kind])
+def asks_for_list(question: str) -> bool:
+    """Whether a question asks for all items of a list, or all rows of a table."""
+    return any(pattern.match(question) for pattern in _PATTERNS["lists"])
 
 
 def asks_for_outline(question: str) -> tuple[str, bool]:
@@ -88,14 +87,15 @@ def find_list(evidence: Sequence[Evidence]) -> tuple[Evidence, int] | None:
     return None
 
 
-def all_of_list(document: str, line: int, evidence: Evidence, *, is_choice: bool = False) -> Lines | None:
+def all_of_list(document: str, line: int, evidence: Evidence) -> Lines | None:
     """The whole list or table around a line of a document (from 1), with its header.
 
-    If words of the question occur in some entries only, the other entries are left out. With `is_choice`,
-    some rows of a table must have all words of the question that its names lack.
+    If words of the question occur in some entries only, the other entries are left out.
     """
     lines, is_csv = list(line_spans(document)), evidence.hit.is_csv
-    if not (0 < line <= len(lines)) or not (is_csv or _is_entry(document[slice(*lines[line - 1])])):
+    # The cells of a CSV file may have line breaks.
+    is_record = is_csv and not any(document.count('"', *span) % 2 for span in lines)
+    if not (0 < line <= len(lines)) or not (is_record or _is_entry(document[slice(*lines[line - 1])])):
         return None
     first, last = (0, len(lines) - 1) if is_csv else (line - 1, line - 1)
     while (above := _next_of_list(document, lines, first, -1)) is not None:
@@ -103,7 +103,8 @@ def all_of_list(document: str, line: int, evidence: Evidence, *, is_choice: bool
     while (below := _next_of_list(document, lines, last, 1)) is not None:
         last = below
     entries = [span for span in lines[first : last + 1] if document[slice(*span)].strip()]
-    size = 1 if is_csv else 2 * (len(entries) > 2 and is_rule(document[slice(*entries[1])]))
+    has_names = is_csv and name_columns(re.split(r"[,;\t]", document[slice(*entries[0])]))
+    size = has_names or 2 * (len(entries) > 2 and is_rule(document[slice(*entries[1])]))
     header, entries = entries[:size], entries[size:]
     rows = [(span, frozenset(index_terms(document[slice(*span)]))) for span in entries]
     intro = document[lines[max(0, first - 1)][0] : header[0][1] if header else lines[first][0]]
@@ -111,8 +112,7 @@ def all_of_list(document: str, line: int, evidence: Evidence, *, is_choice: bool
     telling = [word for word in evidence.question.words if not word.is_general and not word.is_in(named)]
     wanted = [word for word in telling if any(word.is_in(terms) for _, terms in rows)]
     kept = [span for span, terms in rows if all(word.is_in(terms) for word in wanted)]
-    are_chosen = evidence.hit.is_table and wanted == telling and len(kept) < len(rows)
-    if len(kept) < 2 or (is_choice and not are_chosen):
+    if len(kept) < 2:
         return None
     return [*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS)
 

@@ -23,7 +23,7 @@ from ragchat.offline.views import (
     MAX_ENTRIES,
     OutlineEntry,
     all_of_list,
-    asks_for,
+    asks_for_list,
     asks_for_outline,
     bare,
     find_list,
@@ -59,18 +59,14 @@ async def view_of(
     """The answer; None for other questions, without such a structure, or if memory fails."""
     try:
         with anyio.fail_after(limits.seconds):
-            if asks_for("lists", question):
+            if asks_for_list(question):
                 return await _list(grounding, retrieval, memory)
-            if asks_for("rows", question):
-                return await _list(grounding, retrieval, memory, is_choice=True)
             return await _outline(question, retrieval, memory)
     except (RagChatError, TimeoutError):
         return None
 
 
-async def _list(
-    grounding: Grounding, retrieval: Retrieval, memory: Memory, *, is_choice: bool = False
-) -> Answer | None:
+async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> Answer | None:
     found = find_list(grounding.evidence)
     if found is None:
         return None
@@ -80,7 +76,7 @@ async def _list(
     line = hit.text_line + hit.full_text.count("\n", 0, place) - hit.context.count("\n")
     if len(whole.text) > MAX_CHARACTERS:
         return None
-    listed = all_of_list(whole.text, line, evidence, is_choice=is_choice)
+    listed = all_of_list(whole.text, line, evidence)
     return _listed(whole, hit, *listed, retrieval) if listed else None
 
 

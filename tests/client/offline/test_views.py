@@ -14,7 +14,7 @@ from ragchat.offline.views import (
     MAX_POINT,
     MAX_ROWS,
     all_of_list,
-    asks_for,
+    asks_for_list,
     asks_for_outline,
     find_list,
     headings_in,
@@ -63,7 +63,7 @@ All beds are dug in autumn.
     ],
 )
 def test_questions_for_a_list(question: str) -> None:
-    assert asks_for("lists", question)
+    assert asks_for_list(question)
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,7 @@ def test_questions_for_a_list(question: str) -> None:
     ],
 )
 def test_questions_for_one_fact(question: str) -> None:
-    assert not asks_for("lists", question)
-
-
-@pytest.mark.parametrize("question", ["Which beds have beans?", "welche Rechnungen sind offen"])
-def test_questions_for_some_rows(question: str) -> None:
-    assert asks_for("rows", question)
-    assert not asks_for("lists", question)
+    assert not asks_for_list(question)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +119,7 @@ async def listed(question: str, document: str) -> tuple[list[str], int] | None:
         return None
     evidence, place = found
     line = document.count("\n", 0, place) + 1
-    lists = all_of_list(document, line, evidence, is_choice=not asks_for("lists", question))
+    lists = all_of_list(document, line, evidence)
     return ([document[start:end] for start, end in lists[0]], lists[1]) if lists else None
 
 
@@ -140,14 +134,6 @@ async def test_a_table_has_its_header_and_all_rows_or_those_that_hold_what_is_as
     header, rows = BEDS.splitlines()[2:4], BEDS.splitlines()[4:7]
     assert await listed("Which beds are there?", BEDS) == ([*header, *rows], 0)
     assert await listed("List all beds with beans", BEDS) == ([*header, rows[0], rows[2]], 0)
-
-
-async def test_rows_that_have_something_are_those_with_every_word_that_is_not_in_the_names() -> None:
-    header, rows = BEDS.splitlines()[2:4], BEDS.splitlines()[4:7]
-    assert await listed("Which beds have beans?", BEDS) == ([*header, rows[0], rows[2]], 0)
-    for question in ("Which beds have beans and mint?", "Which beds have leeks?"):
-        assert await listed(question, BEDS) is None
-    assert await listed("Which tools are in the shed?", SHED) is None
 
 
 @pytest.mark.parametrize("question", ["Which rooms are there in the attic?", "List all chairs", "list all"])
