@@ -143,7 +143,8 @@ def os_reason(error: BaseException) -> str:
         return "it is not text in UTF-8"
     reason: str = getattr(error, "strerror", None) or ""
     if getattr(error, "errno", 0) == errno.EMFILE and sys.platform != "win32":
-        reason += f"; the limit is {resource.getrlimit(resource.RLIMIT_NOFILE)[0]:,} (`ulimit -n`)"
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        reason += f"; the limit is {limit:,} (`ulimit -n`)" if limit != resource.RLIM_INFINITY else ""
     return reason[:1].lower() + reason[1:] or str(error)
 
 

@@ -23,6 +23,7 @@ _TESTS = re.compile(
     r".*/(?:tests?|__tests__|spec)/.*|.*/(?:test_[^/]*|[^/]*[._-](?:tests?|spec))\.\w+", re.IGNORECASE
 )
 RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
+_MARKDOWN = re.compile(r"\.(?:md|markdown|mdown|mkd)$", re.IGNORECASE)
 
 
 def format_uri(uri: str, metadata: Mapping[str, Any]) -> str:
@@ -93,7 +94,8 @@ class Hit(Struct, frozen=True):
     @property
     def front_matter(self) -> int:
         """The length of its document's front matter, if the text begins with that."""
-        found = FRONT_MATTER.match(self.text) if self.start_line == 1 and not self.is_code else None
+        is_begin = self.start_line == 1 and _MARKDOWN.search(self.format_uri) is not None
+        found = FRONT_MATTER.match(self.text) if is_begin else None
         return found.end() if found else 0
 
     @property

@@ -223,8 +223,8 @@ def may_write(path: Path) -> bool:
 
 def _unreadable(path: Path) -> Path | None:
     """The file, or one next to it whose content belongs to it, if this user may not read it."""
-    logs = (path.with_name(path.name + suffix) for suffix in _COMPANIONS)
-    files = (path, *(log for log in logs if os.access(log, os.F_OK) and log.stat().st_size))
+    logs = (f"{path}{suffix}" for suffix in _COMPANIONS)
+    files = (path, *(Path(log) for log in logs if _file_state(log)))
     return next((file for file in files if os.access(file, os.F_OK) and not os.access(file, os.R_OK)), None)
 
 

@@ -199,8 +199,8 @@ async def test_a_server_that_does_not_start_says_why(
 
 
 def test_an_error_of_no_file_names_none() -> None:
-    error = OSError(errno.EMFILE, "Too many open files")
-    assert process._reason(error, ["a-server"]) == "too many open files"
+    error = OSError(errno.EIO, "Input/output error")
+    assert process._reason(error, ["a-server"]) == "input/output error"
 
 
 @pytest.mark.parametrize("command", ["python server.py", [], ""])
