@@ -337,6 +337,12 @@ async def test_a_line_that_introduces_the_text_below_it_is_shown_with_that_or_no
     )
 
 
+async def test_a_short_line_above_a_sentence_may_be_the_answer() -> None:
+    lines = "The key is under the blue pot\nThe second one is with Mrs Miller, the neighbour, who is deaf."
+    [card], _ = await cards_for("Where is the key?", hit(lines))
+    assert card.text[slice(*card.best)] == "The key is under the blue pot"
+
+
 async def test_two_parts_of_a_passage_with_a_heading_between_them_are_two_cards() -> None:
     parts = ["The boiler is serviced in March.", *FILLER[:30], "For the boiler, call Carl before March."]
     passage = replace(hit("\n".join(parts)), heading="Boiler", headings=[(1, "OK"), (20, "Not OK")])
