@@ -13,6 +13,8 @@ from ragcommon.files.decoding import EmptyText
 # The record at the end of a file that Joplin exports; its last line is the kind of the file.
 JOPLIN = re.compile(r"(?:\A|\n\n)id: [0-9a-f]{32}\n(?:\w+:.*\n)*type_: (\d+)\s*\Z")
 JOPLIN_NOTE = "1"
+# A first line that is neither empty, a heading nor the beginning of front matter.
+PLAIN = re.compile(r"(?!#{1,6}[ \t]|---$)[^\n]*\S", re.MULTILINE)
 # The data of a drawing, which follows its texts; what is above these, and their identifiers.
 EXCALIDRAW = re.compile(
     r"\n(?:%%\n)?##? Drawing\n```(?:compressed-)?json\n[\s\S]*|^==⚠.*|^# Excalidraw Data$|^##? Text Elements$"
@@ -31,9 +33,11 @@ LINK = re.compile(r"(?<=\])\((?:(?!https?:)[^()\s]{0,2000}%20|:/)[0-9a-f]{32}[^(
 def without_records(text: str, front: str) -> str:
     """The text of a note, which states `front` at its beginning. Raises EmptyText if it is only a record."""
     if "type_: " in text[-20:] and (record := JOPLIN.search(text)):
-        if record[1] != JOPLIN_NOTE:
+        note = text[: record.start()]
+        if record[1] == JOPLIN_NOTE:
+            text = f"{'# ' if PLAIN.match(note) else ''}{note}{_blank(record)}"
+        elif "\n" not in note.strip():  # A notebook or tag has a name alone.
             raise EmptyText("is a record of Joplin, not a note")
-        text = f"# {text[: record.start()]}{_blank(record)}"
     if "excalidraw-plugin:" in front:
         text = EXCALIDRAW.sub(_blank, text)
     if "::" in text or ":LOGBOOK:" in text:

@@ -31,6 +31,13 @@ def test_records_of_joplin_that_are_no_notes_are_empty(record: str) -> None:
         read(Path(f"{ID}.md"), record.encode())
 
 
+@pytest.mark.parametrize("body", ["---\ntags: x\n---\nDeep.", "# Pond\n\nDeep.", "\n\nDeep."])
+def test_only_a_plain_first_line_of_a_note_of_joplin_becomes_its_heading(body: str) -> None:
+    found = read(Path(f"{ID}.md"), f"{body}\n\n{RECORD}1".encode())
+    assert found.text.rstrip() == body
+    assert found.title in ("Pond", f"{ID}.md")
+
+
 def test_an_archive_of_joplin_has_its_notes_below_their_titles() -> None:
     files = {f"{ID}.md": f"Pond\n\nDeep.\n\n{RECORD}1", "b.md": f"Garden\n\n{RECORD}2"}
     found = bundles.read(Path("notes.jex"), archive(files))
@@ -43,7 +50,13 @@ def test_an_archive_of_notion_has_the_names_of_its_pages_without_identifiers() -
     assert (found.text, found.places) == ("# Flat/Rules.md\n\nBins on Tuesday.\n", [(1, "Flat/Rules.md")])
 
 
-@pytest.mark.parametrize("text", [RECORD + "1 is the end of it", f"id: {ID}\ntype_: unknown", "type_: 1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(RECORD + "1 is the end of it", f"id: {ID}\ntype_: unknown", "type_: 1"),
+        f"# Records of Joplin\n\nThey end so:\n\nid: {ID}\nparent_id: 5\ntype_: 2",
+    ],
+)
 def test_a_text_like_a_record_of_joplin_stays(text: str) -> None:
     assert read(Path("a.md"), text.encode()).text == text
 
