@@ -21,13 +21,20 @@ EXCALIDRAW = re.compile(
     r"|(?<![ \t])[ \t]+\^[\w-]{8}$",
     re.MULTILINE,
 )
+# A code block, which may begin an item of a list, or a span of code. What is in them stays.
+CODE = (
+    r"(?P<code>^[ \t]*(?:- )?(?P<fence>`{3,}+(?!.*`)|~{3,}+)[\s\S]*?(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)"
+    r"|(?<!`)(?P<ticks>`++)[^`\n]+(?P=ticks))|"
+)
 LOGSEQ = re.compile(
-    r"^[ \t]+(?:id:: [0-9a-f]{8}-[0-9a-f-]{27}|(?:collapsed|background-color|logseq\.[\w.-]+):: .*"
-    r"|card-(?:last|repeats|ease|next)[\w-]*:: .*|:LOGBOOK:\n(?:[ \t]+CLOCK:.*\n)*[ \t]+:END:)$",
+    CODE + r"^[ \t]+(?:id:: [0-9a-f]{8}-[0-9a-f-]{27}|collapsed:: (?:true|false)"
+    r"|:LOGBOOK:\n(?:[ \t]+CLOCK:.*\n)*[ \t]+:END:)$",
     re.MULTILINE,
 )
 # The target of a link to another page of an export by Notion, and to a note or attachment of Joplin.
-LINK = re.compile(r"(?<=\])\((?:(?!https?:)[^()\s]{0,2000}%20|:/)[0-9a-f]{32}[^()\s]{0,2000}\)")
+LINK = re.compile(
+    CODE + r"(?<=\])\((?:(?![\w+.-]+:)[^()\s]{0,2000}%20|:/)[0-9a-f]{32}[^()\s]{0,2000}\)", re.MULTILINE
+)
 
 
 def without_records(text: str, front: str) -> str:
@@ -41,9 +48,13 @@ def without_records(text: str, front: str) -> str:
     if "excalidraw-plugin:" in front:
         text = EXCALIDRAW.sub(_blank, text)
     if "::" in text or ":LOGBOOK:" in text:
-        text = LOGSEQ.sub(_blank, text)
-    return LINK.sub("", text) if "%20" in text or "(:/" in text else text
+        text = LOGSEQ.sub(_blank_outside_code, text)
+    return LINK.sub(_blank_outside_code, text) if "%20" in text or "(:/" in text else text
 
 
 def _blank(lines: re.Match[str]) -> str:
     return "\n" * lines[0].count("\n")
+
+
+def _blank_outside_code(found: re.Match[str]) -> str:
+    return found[0] if found["code"] else _blank(found)

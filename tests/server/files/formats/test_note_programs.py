@@ -85,6 +85,20 @@ def test_properties_of_blocks_that_logseq_writes_are_blank_lines() -> None:
     assert read(Path("bees.txt"), outline.encode()).text == outline
 
 
+def test_what_logseq_notion_and_joplin_would_write_stays_in_code() -> None:
+    kept = f"  id:: 6f336f77-63ed-d7d6-2298-6bc69ae178e1\n  collapsed:: true\n  [Pond](:/{ID})\n"
+    text = f"- Blocks of Logseq:\n  ```yaml\n{kept}  ```\n- ~~~\n{kept}  ~~~\n- a link, `[Pond](:/{ID})`\n"
+    assert read(Path("a.md"), text.encode()).text == text
+    assert read(Path("a.md"), f"{text}\n[Pond](:/{ID})\n".encode()).text == f"{text}\n[Pond]\n"
+    card = "- card\n  background-color:: red\n  collapsed:: partly\n"
+    assert read(Path("a.md"), card.encode()).text == card
+
+
+@pytest.mark.parametrize("address", [f"file:///home/a%20{ID}.md", f"ftp://example.org/a%20{ID}"])
+def test_a_link_with_a_scheme_keeps_its_address(address: str) -> None:
+    assert read(Path("a.md"), f"[a]({address})\n".encode()).text == f"[a]({address})\n"
+
+
 def test_links_of_joplin_and_notion_to_their_own_notes_keep_their_names() -> None:
     assert read(Path("a.md"), f"[Pond](:/{ID}) ![plan](:/{ID}#p2)\n".encode()).text == "[Pond] ![plan]\n"
     text = f"[Rules](Flat%20{ID}/Rules%20{ID}.md), [site](https://example.org/a%20{ID}), [b](b%20c.md)\n"
