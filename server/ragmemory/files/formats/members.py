@@ -68,6 +68,7 @@ class Members:
         self._budget = _budget.get(_Budget())
         self._unread: list[str] = []
         self._notes: list[str] = []
+        self._shown = set[str]()
 
     @property
     def note(self) -> str:
@@ -78,7 +79,8 @@ class Members:
     def add(self, name: str, size: int, content: Callable[[], bytes], place: str = "") -> None:
         """Add a file of `size` bytes at `place`. Raises TooMuchText; other failures end up in `note`."""
         path = PurePosixPath(name.replace("\\", "/"))
-        shown = IDENTIFIER.sub("", one_line(str(path)))[:MAX_NAME]
+        own = one_line(str(path))[:MAX_NAME]
+        shown = IDENTIFIER.sub("", own)
         if any((part.startswith(HIDDEN) and part != "..") or part == METADATA for part in path.parts):
             return  # Hidden, as in folders.
         try:
@@ -97,8 +99,11 @@ class Members:
             self._unread.append(f"{shown} (is damaged: {type(error).__name__})")
         else:
             if NAMELESS.fullmatch(path.name):
-                shown = one_line(found.title)
-            self._add(shown, found, f"{place} {shown}".lstrip())
+                shown = one_line(found.title) or own
+            if shown in self._shown:  # Of the same title, or the same name but for its identifier.
+                shown = own
+            self._shown.add(shown)
+            self._add(shown, Path(path.name), found, f"{place} {shown}".lstrip())
 
     def alone(self, packed: str, name: str, size: int, content: Callable[[], bytes]) -> FileText:
         """The text of the only file in `packed`, with its own places. Raises NotText."""
@@ -113,11 +118,10 @@ class Members:
         with self._reserved(size):
             return read(Path(name), content())
 
-    def _add(self, name: str, found: FileText, place: str) -> None:
+    def _add(self, shown: str, path: Path, found: FileText, place: str) -> None:
         if found.note:
-            self._notes.append(f"{name} {found.note}")
-        self._builder.add(f"# {name}", place)
-        path = Path(name)
+            self._notes.append(f"{shown} {found.note}")
+        self._builder.add(f"# {shown}", place)
         suffix = path.suffix.lower()
         if suffix in DELIMITERS:
             found = _as_table(found, DELIMITERS[suffix])

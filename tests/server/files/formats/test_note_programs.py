@@ -45,6 +45,28 @@ def test_an_archive_of_joplin_has_its_notes_below_their_titles() -> None:
     assert (found.places, found.note) == ([(1, "Pond")], "")
 
 
+@pytest.mark.parametrize("title", ["Upgrade to Node 18.2", "todo.csv"])
+def test_a_title_of_joplin_says_nothing_about_the_kind_of_a_note(title: str) -> None:
+    found = bundles.read(Path("notes.jex"), archive({f"{ID}.md": f"{title}\n\na,b\n1,2\n\n{RECORD}1"}))
+    assert found.text == f"# {title}\n\n## {title}\n\na,b\n1,2\n"
+
+
+def test_notes_of_joplin_without_a_title_of_their_own_are_called_by_their_files() -> None:
+    other = ID[::-1]
+    files = {f"{ID}.md": f"Pond\n\nDeep.\n\n{RECORD}1", f"{other}.md": f"Pond\n\nDry.\n\n{RECORD}1"}
+    found = bundles.read(Path("notes.jex"), archive(files))
+    assert [place for _, place in found.places] == ["Pond", f"{other}.md"]
+    found = bundles.read(Path("notes.jex"), archive({f"{ID}.md": f"\n\nDeep.\n\n{RECORD}1"}))
+    assert found.text == f"# {ID}.md\n\nDeep.\n"
+
+
+def test_pages_of_notion_in_an_archive_that_have_one_name_keep_their_identifiers() -> None:
+    other = ID[::-1]
+    files = {f"Rules {ID}.md": "Bins.\n", f"Rules {other}.md": "Pets.\n"}
+    found = bundles.read(Path("Export.zip"), archive(files))
+    assert [place for _, place in found.places] == ["Rules.md", f"Rules {other}.md"]
+
+
 def test_an_archive_of_notion_has_the_names_of_its_pages_without_identifiers() -> None:
     found = bundles.read(Path("Export.zip"), archive({f"Flat {ID}/Rules {ID}.md": "Bins on Tuesday.\n"}))
     assert (found.text, found.places) == ("# Flat/Rules.md\n\nBins on Tuesday.\n", [(1, "Flat/Rules.md")])
