@@ -26,8 +26,6 @@ ROW = re.compile(r"sheet (.*) row (\d+)")
 COUNTED = re.compile(r"(?:^| )(?:row|slide|message)$")
 # Characters of each heading in the label of a paragraph.
 MAX_NAME = 60
-# What Notion adds to the names of the files and folders of an export.
-IDENTIFIER = re.compile(r" [0-9a-f]{32}(?=[/._])")
 # Ends the label of a page whose text an OCR program has read.
 OCR = "(OCR)"
 # Between the cells of a row in Markdown.
@@ -120,8 +118,7 @@ def location(name: str, lines: Iterable[tuple[int, int]], places: Sequence[Place
     ranges = sorted(set(lines))
     name = " ".join(name.splitlines())  # The name of a file may have line breaks.
     if labels := dict.fromkeys(filter(None, (label(places, *one) for one in ranges))):
-        return IDENTIFIER.sub("", f"{name} {', '.join(labels)}")
-    name = IDENTIFIER.sub("", name)
+        return f"{name} {', '.join(labels)}"
     return f"{name}:{', '.join(f'{start}' if start == end else f'{start}–{end}' for start, end in ranges)}"
 
 

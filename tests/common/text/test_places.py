@@ -47,9 +47,7 @@ def test_a_location_names_places_and_else_lines() -> None:
     assert location("thesis.pdf", [(6, 6), (2, 3), (6, 7)], PAGES) == "thesis.pdf p. 1, p. 2"
     assert location("notes.md", [(8, 8), (2, 3)], []) == "notes.md:2–3, 8"
     assert location("new\nline.md", [(8, 8)], []) == "new line.md:8"
-    exported = f"House rules {ID}/Bins {ID}.md"
-    assert location(exported, [(8, 8)], []) == "House rules/Bins.md:8"
-    assert location(f"digest {ID}", [(1, 1)], []) == f"digest {ID}:1"
+    assert location(f"Bins {ID}.md", [(8, 8)], []) == f"Bins {ID}.md:8"
 
 
 def test_the_page_in_a_label_is_its_first() -> None:

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from ragcommon.files.decoding import MAX_FILE_BYTES, EmptyText, NotText
 from ragcommon.files.safe_open import too_large
-from ragcommon.text.places import IDENTIFIER
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
 from ragmemory.files.formats.detection import HIDDEN, SECRETS, Parser, parser_for, read
 from ragmemory.files.formats.file_text import (
@@ -46,6 +45,8 @@ FIRST_ROWS = 20
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # The name of a note in an export by Joplin, which tells less than its title.
 NAMELESS = re.compile(r"[0-9a-f]{32}\.md")
+# What Notion adds to the names of the files and folders of an export.
+IDENTIFIER = re.compile(r" [0-9a-f]{32}(?=[/._])")
 # The folder of resource forks that macOS adds to archives.
 METADATA = "__MACOSX"
 
