@@ -1,4 +1,4 @@
-"""A note of Google Keep as Takeout exports it (JSON): its title, text or list; the labels are its tags."""
+"""A note of Google Keep as Takeout exports it (JSON): its title, text or list, and links; labels are tags."""
 
 from __future__ import annotations
 
@@ -26,11 +26,17 @@ class Label(Struct):
     name: str
 
 
+class Link(Struct):
+    title: str = ""
+    url: str = ""
+
+
 class Note(Struct, rename="camel"):
     is_trashed: bool
     title: str = ""
-    text_content: str = ""
+    text_content: str | None = ""
     list_content: list[Item] = []
+    annotations: list[Link] = []
     labels: list[Label] = []
 
 
@@ -47,6 +53,7 @@ def read(path: Path, data: bytes) -> FileText:
     items = (f"- [{'x' if item.is_checked else ' '}] {one_line(item.text)}" for item in note.list_content)
     builder = TextBuilder(by_paragraph=True)
     builder.add(f"# {title}" if title else "")
-    builder.add("\n".join(map(not_a_heading, note.text_content.split("\n"))))
+    builder.add("\n".join(map(not_a_heading, (note.text_content or "").split("\n"))))
     builder.add("\n".join(items))
+    builder.add("\n".join(one_line(f"- {link.title} {link.url}") for link in note.annotations))
     return replace(builder.build(title or path.name, decoded.note), tags=[one.name for one in note.labels])

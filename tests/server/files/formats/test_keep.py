@@ -33,6 +33,12 @@ def test_a_list_has_its_items_as_tasks() -> None:
     assert read(Path("a.json"), noted(title="", listContent=items)).text == "- [x] gas\n- [ ] tea\n"
 
 
+def test_the_links_that_are_saved_with_a_note_have_their_titles_and_addresses() -> None:
+    link = {"description": "", "source": "WEBLINK", "title": "Ferry times", "url": "https://example.org/f"}
+    found = read(Path("a.json"), noted(textContent=None, annotations=[link, {"url": "https://example.org"}]))
+    assert found.text == "# Cottage\n\n- Ferry times https://example.org/f\n- https://example.org\n"
+
+
 def test_a_note_in_the_trash_is_not_read() -> None:
     with pytest.raises(EmptyText, match="is in the trash of Google Keep"):
         read(Path("a.json"), noted(isTrashed=True, textContent="old"))
