@@ -24,7 +24,7 @@ from ragcommon.files.uris import path_of
 from ragcommon.sqlite.wal import companions, identity
 from ragconfig.home import user_path
 from ragconfig.keys import HTTP_TOKEN, WEB_TOKEN
-from ragmemory.files.formats.detection import GENERATED, HIDDEN, SECRETS, Parser, parser_for
+from ragmemory.files.formats.detection import EARLIER_PAGES, GENERATED, HIDDEN, SECRETS, Parser, parser_for
 from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
@@ -65,8 +65,6 @@ SAVE_AS = {
     }.items()
     for name in names.split()
 }
-# Where Logseq keeps earlier versions of pages. It does not read them itself.
-EARLIER_PAGES = frozenset((("logseq", "bak"), ("logseq", "version-files")))
 # A larger `.key` is a presentation of Keynote.
 MAX_KEY_BYTES = 65_536
 

@@ -50,6 +50,8 @@ _MODULES = {
 TEXT = "text"
 # How the names of files begin that folders and archives hide; the last are those that Office has open.
 HIDDEN = (".", "~$")
+# Where Logseq keeps earlier versions of pages. It does not read them itself.
+EARLIER_PAGES = frozenset((("logseq", "bak"), ("logseq", "version-files")))
 # Files in which programs keep keys and passwords. They are read only if the user names them.
 SECRETS = re.compile(
     r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.+\.(?:env|pem|key|ppk|pfx|p12|jks|keystore|kdbx?)", re.IGNORECASE

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from ragcommon.files.decoding import MAX_FILE_BYTES, EmptyText, NotText
 from ragcommon.files.safe_open import too_large
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
-from ragmemory.files.formats.detection import HIDDEN, SECRETS, Parser, parser_for, read
+from ragmemory.files.formats.detection import EARLIER_PAGES, HIDDEN, SECRETS, Parser, parser_for, read
 from ragmemory.files.formats.file_text import (
     MAX_CHARACTERS,
     FileText,
@@ -82,8 +82,8 @@ class Members:
         path = PurePosixPath(name.replace("\\", "/"))
         own = one_line(str(path))[:MAX_NAME]
         shown = IDENTIFIER.sub("", own)
-        if any((part.startswith(HIDDEN) and part != "..") or part == METADATA for part in path.parts):
-            return  # Hidden, as in folders.
+        if is_hidden(path):
+            return
         try:
             if not path.name or path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
                 raise NotText("its name leads elsewhere")
@@ -152,6 +152,13 @@ class Members:
         finally:
             _budget.reset(token)
             left.levels += 1
+
+
+def is_hidden(path: PurePosixPath) -> bool:
+    """Whether a file in an archive is passed over in silence, as in folders."""
+    parts = path.parts
+    is_named_so = any((part.startswith(HIDDEN) and part != "..") or part == METADATA for part in parts)
+    return is_named_so or not EARLIER_PAGES.isdisjoint(pairwise(parts))
 
 
 def _as_table(found: FileText, delimiters: str) -> FileText:

@@ -147,6 +147,12 @@ def test_the_only_archive_in_an_archive_is_read_as_that() -> None:
     assert found == replace(read(Path("Part-1.zip"), inner), title="Export.zip")
 
 
+def test_earlier_versions_that_logseq_keeps_are_left_out_as_in_folders() -> None:
+    files = {"graph/pages/a.md": "New.", "graph/logseq/bak/pages/a/1.md": "Old.", "bak/b.md": "Kept."}
+    found = read(Path("graph.zip"), archive(files))
+    assert [place for _, place in found.places] == ["graph/pages/a.md", "bak/b.md"]
+
+
 def test_files_that_are_not_read_are_named_with_the_reason_and_hidden_ones_are_left_out() -> None:
     outside = {"../../up.txt": "x", "/etc/passwd": "x", "C:\\x.txt": "x"}
     hidden = {".git/config": "x", "__MACOSX/._a": "x", "a/.env": "x", "a/~$b.docx": "x"}
