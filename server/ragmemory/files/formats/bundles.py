@@ -10,7 +10,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, NamedTuple
 from zipfile import BadZipFile
 
@@ -18,7 +18,7 @@ from ragcommon.files.decoding import MAX_FILE_BYTES, NotText
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS, open_archive
 from ragmemory.files.formats.detection import TAR, TAR_AT
 from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, TooMuchText
-from ragmemory.files.formats.members import Members
+from ragmemory.files.formats.members import Members, is_hidden
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -69,7 +69,8 @@ def _files(path: Path, data: bytes) -> Iterator[Packed]:
         archive = open_archive(data, KIND)
         files = [info for info in archive.infolist() if not info.is_dir()]
         # Notion packs an export twice.
-        is_alone = len(files) == 1 and files[0].filename.lower().endswith(".zip")
+        names = [PurePosixPath(info.filename) for info in files]
+        is_alone = len(names) == 1 and names[0].suffix.lower() == ".zip" and not is_hidden(names[0])
         for info in files:
             yield Packed(info.filename, info.file_size, partial(archive.read, info), is_alone)
         return

@@ -147,6 +147,12 @@ def test_the_only_archive_in_an_archive_is_read_as_that() -> None:
     assert found == replace(read(Path("Part-1.zip"), inner), title="Export.zip")
 
 
+@pytest.mark.parametrize("name", [".in.zip", ".cache/in.zip"])
+def test_the_only_archive_in_an_archive_is_not_read_if_it_is_hidden(name: str) -> None:
+    with pytest.raises(NotText, match="holds no text"):
+        read(Path("a.zip"), archive({name: archive({"a.txt": "One."})}))
+
+
 def test_earlier_versions_that_logseq_keeps_are_left_out_as_in_folders() -> None:
     files = {"graph/pages/a.md": "New.", "graph/logseq/bak/pages/a/1.md": "Old.", "bak/b.md": "Kept."}
     found = read(Path("graph.zip"), archive(files))
