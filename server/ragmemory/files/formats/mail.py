@@ -120,7 +120,7 @@ def _add_all(builder: TextBuilder, members: Members, data: bytes) -> str:
             message = _parsed(raw)
             # Without a heading it would be below that of the message above.
             builder.add(f"# {_title(message) or place}", place)
-            _add(builder, members, message, quotations.left_out(_body(message)), place)
+            _add(builder, members, message, quotations.without_repeated(_body(message)), place)
         except TooMuchText as error:
             return f"{error}, and was read only up to message {number:,}"
         except MemoryError:
@@ -137,7 +137,7 @@ def _quotations(data: bytes) -> Quotations:
     found, left = Quotations(), MAX_CHARACTERS
     for raw in islice(_messages(data), MAX_MESSAGES):
         try:
-            found.see(body := _body(_parsed(raw)))
+            found.add(body := _body(_parsed(raw)))
         except MemoryError:
             raise
         except Exception:  # It is named when it is read.

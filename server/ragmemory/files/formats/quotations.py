@@ -1,32 +1,45 @@
 """What the messages of a mailbox quote of each other. Pure.
 
 A reply repeats other messages below its own author and date. A quoted paragraph is left out if each of its
-sentences is also said in a message, or was quoted before. Otherwise it stays, as does a question that is
-answered, with the line that names its author.
+sentences is also said in a message, or was quoted before. Otherwise it stays, as do a few words and a
+question that is answered, with the line that names its author. In doubt, a text stays.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import groupby
+from collections import Counter
+from itertools import groupby, takewhile
 
 from msgspec import Struct
 
 from ragmemory.ingest.chunking import SENTENCE
 
-# With the sign of a number.
-WORD = re.compile(r"[-+−]?\w+|[%$€£]")
-# Above a quotation without marks: at least so many headers, their names in bold if it was HTML.
-MIN_HEADERS = 3
+# With the signs that change what a sentence says.
+WORD = re.compile(r"[-+−]?\w+(?:[.,]\d+)*|!=|[%$€£=<>≠≤≥±≈~]")
+# Fewer words may be said of something else: "Yes."
+MIN_WORDS = 5
+# Above a quotation without marks: so many headers at most, their names in bold if it was HTML.
+MAX_HEADERS = 10
 FROM = re.compile(r"[*_]*(?:From|Von|De|Da|Van|Fra|Från|Od)[ \xa0]?:")
+SUBJECT = re.compile(
+    r"[*_]*(?:Subject|Betreff|Objet|Asunto|Oggetto|Onderwerp|Assunto|Ämne|Emne|Předmět|Temat)[ \xa0]?:"
+)
 HEADER = re.compile(r"[*_]*[^\W\d_][\w -]{0,20}[ \xa0]?:[*_]*[ \xa0\t]")
 # Above these, a signature or the footer of a mailing list.
 RULE = re.compile("--|__|==|~~")
-# Above a quotation with marks. Each line but the last is wrapped, so it is long.
-NAMES_AUTHOR = re.compile(r"^(?:.{40,}[^.!?\n]\n){0,2}.*:\Z", re.MULTILINE)
-ADDRESS_OR_VERB = re.compile(
-    r"@|\b(?:wrote|writes|schrieb|schreibt|écrit|escribió|escreveu|scritto|schreef|skrev)\b"
+# Above a quotation with marks, what names its author may be wrapped. It has a date, a name, an address and
+# these words; any other word in lower case may belong to a sentence.
+MAX_LINES = 3
+DATE = re.compile(
+    r"(?:(?:On|[Aa]m|Le|El|Il(?: giorno)?|Op|Em|Den|Vào)\s(?:\w+[.,]{0,2}\s)?|\w{2,3}[.,]{1,2}\s)?"
+    r"(?:\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{2,4}|\w+\.?\s\d\d?,\s\d{4}"
+    r"|\d\d?\.?\s(?:de\s)?\w+\.?\s(?:de\s)?\d{4})\b"
 )
+VERBS = "wrote|writes|schrieb|schreibt|écrit|escribió|escreveu|scritto|schreef|skrev"
+BETWEEN = re.compile(rf"{VERBS}|at|um|à|a|às|las|alle|ore|om|kl|de|da|van|von|der|ha|hat|has")
+TIME = re.compile(r"\d\d?[:h]\d\d\S*|[+-]\d{4}")
+ADDRESS = re.compile(r"<\s?[^<>\s]+@[^<>\s]+>")
 
 
 class _Paragraph(Struct):
@@ -40,39 +53,45 @@ class _Paragraph(Struct):
     def is_own(self) -> bool:
         return not (self.depth or self.names_author)
 
-    def sentences(self) -> set[int]:
-        """Hashes, to which line breaks and marks make no difference."""
+    def sentences(self) -> list[str]:
+        """Line breaks and most marks make no difference to them."""
         parts = SENTENCE.split(" ".join(self.bare).lower())
-        return {hash(" ".join(words)) for part in parts if (words := WORD.findall(part))}
+        return [" ".join(WORD.findall(part) or part.split()) for part in parts if part.strip()]
 
 
 class Quotations:
-    """The sentences of a mailbox: those of the messages it has seen, and the quotations it has kept."""
+    """The sentences of a mailbox, as hashes: those of the messages, and of the quotations that were kept."""
 
     def __init__(self) -> None:
         self._known = set[int]()
 
-    def see(self, body: str) -> None:
+    def add(self, body: str) -> None:
         for paragraph in _paragraphs(body):
             if paragraph.is_own:
-                self._known |= paragraph.sentences()
+                self._known.update(map(hash, paragraph.sentences()))
 
-    def left_out(self, body: str) -> str:
-        """The message without the quotations whose words are elsewhere."""
+    def without_repeated(self, body: str) -> str:
+        """The message without the quotations whose words are elsewhere, which adds its sentences."""
         runs = [list(run) for _, run in groupby(_paragraphs(body), key=lambda one: one.is_own)]
         for run, below in zip(runs, [*runs[1:], None], strict=True):
             said = [one for one in run if not one.names_author]
             is_answered = len(said) == 1 and below is not None and not RULE.match(below[0].bare[0])
+            repeated = Counter[int]()  # words, by the depth of their quotation
             for one in said:
                 sentences = one.sentences()
+                hashes = set(map(hash, sentences))
                 is_question = is_answered or (one.depth == 1 and one.bare[-1].endswith("?"))
-                one.is_kept = one.is_own or is_question or not sentences <= self._known
-                self._known |= sentences
+                one.is_kept = one.is_own or is_question or not hashes <= self._known
+                self._known |= hashes
+                if not one.is_kept:
+                    repeated[one.depth] += sum(len(sentence.split()) for sentence in sentences)
+            for one in said:
+                one.is_kept = one.is_kept or repeated[one.depth] < MIN_WORDS
         paragraphs = [one for run in runs for one in run]
         kept = 0  # A paragraph of a lower depth has something below it that is kept.
-        for one in reversed(paragraphs):
+        for one, quoted in zip(paragraphs[::-1], [None, *paragraphs[:0:-1]], strict=True):
             if one.names_author:
-                one.is_kept = one.depth < kept
+                one.is_kept = one.depth < kept or quoted is None or quoted.depth <= one.depth
             kept = one.depth if one.is_kept and not one.names_author else min(kept, one.depth)
         lines = list[str]()
         for one in paragraphs:
@@ -97,7 +116,9 @@ def _paragraphs(body: str) -> list[_Paragraph]:
             in_headers = False
             continue
         marks = line[: len(line) - len(line.lstrip("> \t"))].count(">")
-        begins = bool(FROM.match(text)) and all(map(HEADER.match, bare[at : at + MIN_HEADERS]))
+        begins = bool(FROM.match(text)) and any(
+            map(SUBJECT.match, takewhile(HEADER.match, bare[at : at + MAX_HEADERS]))
+        )
         in_headers = begins or (in_headers and bool(HEADER.match(text)))
         while begun and begun[-1] >= marks + (not begins):
             begun.pop()
@@ -120,9 +141,24 @@ def _paragraphs(body: str) -> list[_Paragraph]:
 
 def _with_author(last: _Paragraph) -> list[_Paragraph]:
     """The paragraph above a quotation; the lines at its end that name the author are one of their own."""
-    found = NAMES_AUTHOR.search("\n".join(last.bare[-3:]))
-    if found is None or last.names_author or not ADDRESS_OR_VERB.search(found[0]):
-        return [last]
-    rest = len(last.bare) - found[0].count("\n") - 1
-    upper = [_Paragraph(last.depth, last.lines[:rest], last.bare[:rest])] if rest else []
-    return [*upper, _Paragraph(last.depth, last.lines[rest:], last.bare[rest:], names_author=True)]
+    for rest in range(max(len(last.bare) - MAX_LINES, 0), len(last.bare)):
+        begins = not rest or last.bare[rest - 1].endswith((".", "!", "?", ":"))
+        if begins and not last.names_author and _names_author(" ".join(last.bare[rest:])):
+            upper = [_Paragraph(last.depth, last.lines[:rest], last.bare[:rest])] if rest else []
+            return [*upper, _Paragraph(last.depth, last.lines[rest:], last.bare[rest:], names_author=True)]
+    return [last]
+
+
+def _names_author(text: str) -> bool:
+    """Whether it is a line like "On 3 May 2024, Ada wrote:" or "Ada <ada@b.c> wrote:"."""
+    rest, addresses = ADDRESS.subn("", text)
+    words = [word.strip(".,()") for word in DATE.sub("", rest).removesuffix(":").split()]
+    signs = (DATE.match(text), addresses, any(re.fullmatch(VERBS, word) for word in words))
+    return (
+        text.endswith(":")
+        and sum(map(bool, signs)) >= 2
+        and all(
+            BETWEEN.fullmatch(word) or TIME.fullmatch(word) or not (word[:1].islower() or word[:1].isdigit())
+            for word in words
+        )
+    )
