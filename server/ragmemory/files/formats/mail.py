@@ -93,9 +93,13 @@ def read(path: Path, data: bytes) -> FileText:
         if not any(_header(message, name) for name in SHOWN):
             raise Damaged("e-mail")
         subject = _header(message, "Subject")
-        _add(builder, members, message, _body(message))
+        _add(builder, members, message)
         return builder.build(subject or path.name, members.note)
-    note = _add_all(builder, members, data)
+    if note := _add_all(builder, members, data, _quotations(data)):
+        # What was left out may stand only in messages that were not read: now, only in those above.
+        builder = TextBuilder(by_paragraph=True)
+        members = Members(builder)
+        note = _add_all(builder, members, data, Quotations())
     return builder.build(path.name, "; ".join(filter(None, (note, members.note))))
 
 
@@ -108,10 +112,9 @@ def _page(path: Path, data: bytes) -> FileText:
     return read_html(path, _text(part).encode("utf-8-sig", "replace") if is_stated else _content(part))
 
 
-def _add_all(builder: TextBuilder, members: Members, data: bytes) -> str:
+def _add_all(builder: TextBuilder, members: Members, data: bytes, quotations: Quotations) -> str:
     """Add the messages of a mailbox; return a note on those that are skipped."""
     number, unread = 0, list[str]()
-    quotations = _quotations(data)
     for number, raw in enumerate(_messages(data), 1):
         if number > MAX_MESSAGES:
             return f"only its first {MAX_MESSAGES:,} messages were read"
@@ -120,7 +123,7 @@ def _add_all(builder: TextBuilder, members: Members, data: bytes) -> str:
             message = _parsed(raw)
             # Without a heading it would be below that of the message above.
             builder.add(f"# {_title(message) or place}", place)
-            _add(builder, members, message, quotations.without_repeated(_body(message)), place)
+            _add(builder, members, message, place, quotations)
         except TooMuchText as error:
             return f"{error}, and was read only up to message {number:,}"
         except MemoryError:
@@ -168,12 +171,21 @@ def _parsed(data: bytes) -> EmailMessage:
     return message
 
 
-def _add(builder: TextBuilder, members: Members, message: EmailMessage, body: str, place: str = "") -> None:
+def _add(
+    builder: TextBuilder,
+    members: Members,
+    message: EmailMessage,
+    place: str = "",
+    quotations: Quotations | None = None,
+) -> None:
     """Add the headers, the body as plain text, the names of all attachments, then those that can be read."""
     headers = [f"{name}: {value}" for name in SHOWN if (value := _header(message, name))]
     attachments = list(_attachments(message))
     names = [one_line(part.get_filename() or _kind(part)) for part in attachments]
     builder.add("\n".join(headers), place or "headers")
+    body = _body(message)
+    if quotations is not None:  # Only of a message whose headers can be read, so its body is read as well.
+        body = quotations.without_repeated(body)
     builder.add(closed(body.strip()), place, counted=True)
     if names:
         builder.add(f"Attachments: {', '.join(names)}", place or "attachments")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ragmemory.files.formats import file_text, mail
 from ragmemory.files.formats.mail import read
 
 RENT = "The rent of the workshop is 310 euros.\n\nThe power is included too."
@@ -152,3 +153,20 @@ def test_a_line_that_only_names_the_author_goes_with_its_quotation(line: str) ->
 def test_a_quotation_of_few_words_or_with_other_signs_stays(said: str, quoted: str) -> None:
     reply = f"That is what I think.\n\nOn 3 May 2024, Eve wrote:\n\n> {quoted}"
     assert bodies(said, reply) == [said, reply]
+
+
+def test_nothing_is_left_out_for_a_message_that_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    reply = f"See the lines below here.\n\n{marked(RENT)}"
+    damaged = f"From eve\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\n{RENT}\n--b\n"
+    damaged += "Content-Type: application/pdf; name*0*=undefined''x\n\nhello\n--b--\n\n"
+    box = f"From bob\nSubject: Rent\n\n{reply}\n\n"
+    found = read(Path("a.mbox"), f"{box}{damaged}".encode())
+    assert found.note == "has damaged messages that were not read: 2"
+    assert reply in found.text
+    above = read(Path("a.mbox"), f"From ada\nSubject: Rent\n\n{RENT}\n\n{box}{damaged}".encode())
+    assert reply not in above.text
+    monkeypatch.setattr(file_text, "MAX_CHARACTERS", 120)
+    assert mail.MAX_CHARACTERS > 120  # The first messages may say what attachments leave no room for.
+    found = read(Path("a.mbox"), f"{box}From eve\nSubject: Rent\n\n{RENT}\n\n".encode())
+    assert found.note.endswith("read only up to message 2")
+    assert reply in found.text
