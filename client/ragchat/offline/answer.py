@@ -57,7 +57,8 @@ def markdown(cards: Sequence[Card], *, grounded: bool, missing: Sequence[str]) -
 
 
 def markdown_of(card: Card) -> str:
-    return f"[{card.n}] {f'{card.location}  {card.headings}'.rstrip()}\n\n{quoted(card)}"
+    heading = f"  {card.headings}" if card.headings else ""
+    return f"[{card.n}] {card.location}{heading}\n\n{quoted(card)}"
 
 
 def quoted(card: Card) -> str:

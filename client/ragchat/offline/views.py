@@ -41,8 +41,6 @@ _MARK = re.compile(rf"^(?:{ITEM.pattern}(?:\[[ xX]\]\s)?|\s*(?:>|#{{1,6}}\s|\((?
 _FENCED = re.compile(rf"^{FENCE.pattern}.*?(?:^ {{0,3}}\1[^\n]*|\Z)", re.MULTILINE | re.DOTALL)
 # A line of code that defines nothing: a comment or a decorator.
 _NO_DEFINITION = r"\s*(?:@|#[ !\[]|//|/?\*(?:[\s*/]|$)|--\s)"
-# The spans of lines of a document, and how many more there are.
-Lines = tuple[Sequence[Span], int]
 _QUOTES = " \t?!,;:\"'`“”„‘’«»"
 
 
@@ -87,9 +85,10 @@ def find_list(evidence: Sequence[Evidence]) -> tuple[Evidence, int] | None:
     return None
 
 
-def all_of_list(document: str, line: int, evidence: Evidence) -> Lines | None:
+def all_of_list(document: str, line: int, evidence: Evidence) -> tuple[Sequence[Span], int] | None:
     """The whole list or table around a line of a document (from 1), with its header.
 
+    These are the spans of its lines in the document, and the number of those left out.
     If words of the question occur in some entries only, the other entries are left out.
     """
     lines, is_csv = list(line_spans(document)), evidence.hit.is_csv
