@@ -224,7 +224,7 @@ def may_write(path: Path) -> bool:
 def _unreadable(path: Path) -> Path | None:
     """The file, or one next to it whose content belongs to it, if this user may not read it."""
     logs = (f"{path}{suffix}" for suffix in _COMPANIONS)
-    files = (path, *(Path(log) for log in logs if _file_state(log)))
+    files = (path, *(Path(log) for log in logs if os.access(log, os.F_OK) and _file_state(log)))
     return next((file for file in files if os.access(file, os.F_OK) and not os.access(file, os.R_OK)), None)
 
 
