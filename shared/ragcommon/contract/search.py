@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from ragcommon.contract.documents import Metadata
 from ragcommon.text.places import Place, within
-from ragcommon.text.rules import FRONT_MATTER, is_row
+from ragcommon.text.rules import FRONT_MATTER, MARKDOWN_NAMES, is_row
 
 CODE = re.compile(
     r".*\.(?:toml|ini|cfg|conf|env|ya?ml|jsonc?|py|sh|bash|zsh|fish|ps1|bat|[cm]?[jt]s|[jt]sx|c|h|[ch]h|cc|[ch]pp|cs"
@@ -23,7 +23,6 @@ _TESTS = re.compile(
     r".*/(?:tests?|__tests__|spec)/.*|.*/(?:test_[^/]*|[^/]*[._-](?:tests?|spec))\.\w+", re.IGNORECASE
 )
 RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
-_MARKDOWN = re.compile(r"\.(?:md|markdown|mdown|mkd)$", re.IGNORECASE)
 
 
 def format_uri(uri: str, metadata: Mapping[str, Any]) -> str:
@@ -94,7 +93,7 @@ class Hit(Struct, frozen=True):
     @property
     def front_matter(self) -> int:
         """The length of its document's front matter, if the text begins with that."""
-        is_begin = self.start_line == 1 and _MARKDOWN.search(self.format_uri) is not None
+        is_begin = self.start_line == 1 and self.format_uri.lower().endswith(MARKDOWN_NAMES)
         found = FRONT_MATTER.match(self.text) if is_begin else None
         return found.end() if found else 0
 

@@ -24,6 +24,8 @@ PART_END = r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z
 # Ends exported conversations. Memory does not take them from folders: old answers would become sources.
 EXPORT_MARK = "<!-- exported by ragchat -->"
 
+# How the names of files in Markdown end.
+MARKDOWN_NAMES = (".md", ".markdown", ".mdown", ".mkd")
 # YAML at the beginning of Markdown, which the group holds.
 FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?!---[ \t]*\n).*\n){0,100}?)---[ \t]*(?:\n|\Z)")
 # Markdown's lines: a fence of code, the item of a list, the row of a table.

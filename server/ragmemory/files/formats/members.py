@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from ragcommon.files.decoding import MAX_FILE_BYTES, EmptyText, NotText
 from ragcommon.files.safe_open import too_large
+from ragcommon.text.rules import MARKDOWN_NAMES
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
 from ragmemory.files.formats.detection import EARLIER_PAGES, HIDDEN, SECRETS, Parser, parser_for, read
 from ragmemory.files.formats.file_text import (
@@ -31,7 +32,6 @@ from ragmemory.files.formats.file_text import (
 )
 from ragmemory.files.formats.scans import current
 from ragmemory.files.formats.sheets import MAX_ROWS
-from ragmemory.files.formats.text import MARKDOWN_NAMES
 from ragmemory.ingest.documents import MARKDOWN, media_type
 
 # Levels of nested archives and e-mails.

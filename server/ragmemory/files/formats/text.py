@@ -7,14 +7,13 @@ from pathlib import Path
 from shlex import quote
 
 from ragcommon.files.decoding import decode
-from ragcommon.text.rules import EXPORT_MARK, FRONT_MATTER
+from ragcommon.text.rules import EXPORT_MARK, FRONT_MATTER, MARKDOWN_NAMES
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.formats.note_programs import without_records
 from ragmemory.files.formats.paged import without_page_breaks
 from ragmemory.ingest.documents import is_markdown, is_prose, leading_heading
 from ragmemory.ingest.headings import has_markdown
 
-MARKDOWN_NAMES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 # The source of a manual page begins with a request or comment of roff, and has a title and sections. It may
 # define macros before them.
 ROFF = (
