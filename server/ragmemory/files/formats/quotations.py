@@ -17,19 +17,19 @@ from ragmemory.ingest.chunking import SENTENCE
 
 # With the signs that change what a sentence says.
 WORD = re.compile(r"[-+−]?\w+(?:[.,]\d+)*|!=|[%$€£=<>≠≤≥±≈~]")
-# Fewer words may be said of something else: "Yes."
+# A shorter quotation may repeat other words by chance: "Yes."
 MIN_WORDS = 5
-# Above a quotation without marks: so many headers at most, their names in bold if it was HTML.
+# The lines of headers above a quotation without marks. HTML has their names in bold.
 MAX_HEADERS = 10
 FROM = re.compile(r"[*_]*(?:From|Von|De|Da|Van|Fra|Från|Od)[ \xa0]?:")
 SUBJECT = re.compile(
     r"[*_]*(?:Subject|Betreff|Objet|Asunto|Oggetto|Onderwerp|Assunto|Ämne|Emne|Předmět|Temat)[ \xa0]?:"
 )
 HEADER = re.compile(r"[*_]*[^\W\d_][\w -]{0,20}[ \xa0]?:[*_]*[ \xa0\t]")
-# Above these, a signature or the footer of a mailing list.
+# The first line of a signature, or of the footer of a mailing list.
 RULE = re.compile("--|__|==|~~")
-# Above a quotation with marks, what names its author may be wrapped. It has a date, a name, an address and
-# these words; any other word in lower case may belong to a sentence.
+# The lines that name the author of a quotation with marks. They consist of a date, a name, an address and the
+# words below; a line with another word in lower case is a sentence.
 MAX_LINES = 3
 DATE = re.compile(
     r"(?:(?:On|[Aa]m|Le|El|Il(?: giorno)?|Op|Em|Den|Vào)\s(?:\w+[.,]{0,2}\s)?|\w{2,3}[.,]{1,2}\s)?"
