@@ -79,6 +79,10 @@ _SETPRIV = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
 RESTRICTED = _SETPRIV if sys.platform != "win32" and os.geteuid() == 0 else []
 
 
+def run_restricted(ragchat: Program, *arguments: str) -> Done:
+    return run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", *arguments)
+
+
 @linux
 @pytest.mark.skipif(bool(RESTRICTED) and shutil.which("setpriv") is None, reason="root may read everything")
 @pytest.mark.parametrize("name", ["memory.db", ""])
@@ -89,15 +93,15 @@ def test_a_memory_that_may_not_be_read_is_not_called_missing(name: str, tmp_path
     (data / "memory.db-index").mkdir(parents=True, mode=0)
     (data / "memory.db").write_bytes(b"content")
     (data / name).chmod(0)
-    program = (*RESTRICTED, sys.executable, "-m", "ragchat", "--memory", str(data / "memory.db"))
+    memory = ("--memory", str(data / "memory.db"))
     try:
-        done = run(ragchat, *program, "query", "crane")
+        done = run_restricted(ragchat, *memory, "query", "crane")
         assert (done.code, done.out) == (1, "")
         assert done.err.startswith(
             f"ragchat: The memory {data}/memory.db cannot be used: your user may not read it."
         )
         assert "yet" not in done.err
-        checked = run(ragchat, *program, "doctor").out
+        checked = run_restricted(ragchat, *memory, "doctor").out
         assert f"fault    memory file    {data}/memory.db cannot be read: permission denied" in checked
         assert "\nok       terminal" in checked
     finally:
@@ -111,7 +115,7 @@ def test_a_memory_whose_index_may_not_be_read_is_searched_without_it(tmp_path: P
     ragchat = program_in(tmp_path)
     ragchat("inject", "-", "--uri", "a", stdin="The crane lifts five tons.\n")
     (ragchat.home / "data" / "memory.db-index").chmod(0)
-    done = run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", "query", "crane")
+    done = run_restricted(ragchat, "query", "crane")
     assert (done.code, "five tons" in done.out) == (0, True)
 
 
@@ -124,7 +128,7 @@ def test_a_user_who_may_only_read_leaves_no_files_that_keep_the_owner_out(tmp_pa
     data = ragchat.home / "data"
     shutil.rmtree(data / "memory.db-index")
     (data / "memory.db").chmod(0o440)
-    done = run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", "query", "crane")
+    done = run_restricted(ragchat, "query", "crane")
     assert (done.code, "five tons" in done.out) == (0, True)
     assert list(data.glob("memory.db*")) == [data / "memory.db"]
 
@@ -136,12 +140,12 @@ def test_a_log_of_another_user_is_named_by_a_write_and_does_not_stop_reading(tmp
     ragchat("inject", "-", "--uri", "a", stdin="The crane lifts five tons.\n")
     data = ragchat.home / "data"
     (data / "memory.db-wal").touch(mode=0)
-    written = run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", "memory", "rm", "a")
+    written = run_restricted(ragchat, "memory", "rm", "a")
     assert written.code == 1
     assert f"cannot be written: your user may not write {data}/memory.db-wal." in written.err
-    read = run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", "query", "crane")
+    read = run_restricted(ragchat, "query", "crane")
     assert (read.code, "five tons" in read.out) == (0, True)
     (data / "memory.db-wal").write_bytes(b"content")
-    read = run(ragchat, *RESTRICTED, sys.executable, "-m", "ragchat", "query", "crane")
+    read = run_restricted(ragchat, "query", "crane")
     assert read.code == 1
     assert f"cannot be used: your user may not read {data}/memory.db-wal." in read.err
