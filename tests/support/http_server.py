@@ -16,6 +16,7 @@ import httpx2
 import msgspec
 import uvicorn
 
+from ragmcp.http import connect
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.exchange import App, Message, Receive, Scope, Send
 from ragmcp.http.limits import HttpLimits
@@ -80,6 +81,8 @@ async def served(app: App, port: int = 0, certificate: Path | None = None) -> As
             scheme = "https" if certificate else "http"
             yield f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
         finally:
+            # The next server may get the same port: what clients know of this one would mislead them.
+            connect._found.clear()
             # Server.shutdown() sleeps for a tenth of a second first.
             state = server.server_state
             for one in server.servers:
