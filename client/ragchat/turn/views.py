@@ -104,12 +104,10 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
     if not name_terms(name):
         return None
     same = await _documents(name, retrieval, memory, is_certain=is_certain)
-    names = sorted({*short_names([(one.uri, one.title) for one in same])})
-    if is_certain and 1 < len(names) == len(same) and all(_has_name(one, name) for one in same):
-        listed = [f"- {one}" for one in names[:MAX_ENTRIES]] + [f"- {ELLIPSIS}"] * (len(names) > MAX_ENTRIES)
-        return Answer("\n".join([f"Several documents are called {name}. Ask for one of these:\n", *listed]))
-    document = await memory.show(same[0].document_id) if len(same) == 1 else None
-    if not document or len(document.text) > MAX_CHARACTERS:
+    if len(same) != 1:
+        return _several(name, same) if is_certain else None
+    document = await memory.show(same[0].document_id)
+    if len(document.text) > MAX_CHARACTERS:
         return None
     # Text from stdin has no title, and chunks without a word of the query may not be found.
     query = f"{document.title} {document.text[:QUERY_CHARACTERS]}"
@@ -119,12 +117,26 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
         rows = [span for span in line_spans(document.text) if span[0] < span[1]]
         shown_rows = rows[: MAX_ENTRIES + 1]  # with the header
         return _listed(document, chunks[0], shown_rows, len(rows) - len(shown_rows), retrieval)
+    return _points(document, chunks, retrieval) if chunks else None
+
+
+def _several(name: str, same: Sequence[DocumentInfo | Hit]) -> Answer | None:
+    """The question which of the documents of a name is meant; None if their names do not tell them apart."""
+    names = sorted({*short_names([(one.uri, one.title) for one in same])})
+    if not names or len(names) < len(same) or not all(_has_name(one, name) for one in same):
+        return None
+    listed = [f"- {one}" for one in names[:MAX_ENTRIES]] + [f"- {ELLIPSIS}"] * (len(names) > MAX_ENTRIES)
+    return Answer("\n".join([f"Several documents are called {name}. Ask for one of these:\n", *listed]))
+
+
+def _points(document: DocumentText, chunks: Sequence[Hit], retrieval: Retrieval) -> Answer | None:
+    """The headings of a document, or the lines that define symbols, as a list with citations."""
     of_code = is_code(document.uri, document.metadata)
     count = document.text.count("\n") + 1
     # The chunks may be of a longer text, if the document was changed in between.
     places = [place for place in headings_in(chunks) if place[0] <= count]
     entries = outline(document.text, places, is_code=of_code)
-    if not chunks or not entries:
+    if not entries:
         return None
     shown, lines, hits, citations = highest(entries, MAX_POINTS), list[str](), list[Hit](), list[Citation]()
     levels = sorted({entry.level for entry in shown})

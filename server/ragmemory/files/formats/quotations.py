@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby, takewhile
 
 from msgspec import Struct
@@ -72,27 +73,11 @@ class Quotations:
 
     def without_repeated(self, body: str) -> str:
         """The message without the quotations whose words are elsewhere, which adds its sentences."""
-        runs = [list(run) for _, run in groupby(_paragraphs(body), key=lambda one: one.is_own)]
+        paragraphs = _paragraphs(body)
+        runs = [list(run) for _, run in groupby(paragraphs, key=lambda one: one.is_own)]
         for run, below in zip(runs, [*runs[1:], None], strict=True):
-            said = [one for one in run if not one.names_author]
-            is_answered = len(said) == 1 and below is not None and not RULE.match(below[0].bare[0])
-            repeated = Counter[int]()  # words, by the depth of their quotation
-            for one in said:
-                sentences = one.sentences()
-                hashes = set(map(hash, sentences))
-                is_question = is_answered or (one.depth == 1 and one.bare[-1].endswith("?"))
-                one.is_kept = one.is_own or is_question or not hashes <= self._known
-                self._known |= hashes
-                if not one.is_kept:
-                    repeated[one.depth] += sum(len(sentence.split()) for sentence in sentences)
-            for one in said:
-                one.is_kept = one.is_kept or repeated[one.depth] < MIN_WORDS
-        paragraphs = [one for run in runs for one in run]
-        kept = 0  # A paragraph of a lower depth has something below it that is kept.
-        for one, quoted in zip(paragraphs[::-1], [None, *paragraphs[:0:-1]], strict=True):
-            if one.names_author:
-                one.is_kept = one.depth < kept or quoted is None or quoted.depth <= one.depth
-            kept = one.depth if one.is_kept and not one.names_author else min(kept, one.depth)
+            self._mark_repeated(run, below)
+        _keep_authors(paragraphs)
         lines = list[str]()
         for one in paragraphs:
             if one.is_kept:
@@ -100,6 +85,31 @@ class Quotations:
             elif lines and lines[-1]:
                 lines.append("")
         return "\n".join(lines)
+
+    def _mark_repeated(self, run: Sequence[_Paragraph], below: Sequence[_Paragraph] | None) -> None:
+        """Decide which paragraphs of a run are kept, whose sentences are known from now on."""
+        said = [one for one in run if not one.names_author]
+        is_answered = len(said) == 1 and below is not None and not RULE.match(below[0].bare[0])
+        repeated = Counter[int]()  # words, by the depth of their quotation
+        for one in said:
+            sentences = one.sentences()
+            hashes = set(map(hash, sentences))
+            is_question = is_answered or (one.depth == 1 and one.bare[-1].endswith("?"))
+            one.is_kept = one.is_own or is_question or not hashes <= self._known
+            self._known |= hashes
+            if not one.is_kept:
+                repeated[one.depth] += sum(len(sentence.split()) for sentence in sentences)
+        for one in said:
+            one.is_kept = one.is_kept or repeated[one.depth] < MIN_WORDS
+
+
+def _keep_authors(paragraphs: Sequence[_Paragraph]) -> None:
+    """Keep the lines that name an author only above something of theirs that is kept, or nothing."""
+    kept = 0  # A paragraph of a lower depth has something below it that is kept.
+    for one, quoted in zip(paragraphs[::-1], [None, *paragraphs[:0:-1]], strict=True):
+        if one.names_author:
+            one.is_kept = one.depth < kept or quoted is None or quoted.depth <= one.depth
+        kept = one.depth if one.is_kept and not one.names_author else min(kept, one.depth)
 
 
 def _paragraphs(body: str) -> list[_Paragraph]:
