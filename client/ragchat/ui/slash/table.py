@@ -207,6 +207,21 @@ COMMANDS = (
 MAX_QUESTION = 60
 # They show, judge or copy the last answer.
 _OF_ANSWER = frozenset({"sources", "open", "more", "good", "bad", "why", "copy"})
+# What users of other programs type for the name of a command.
+OTHER_WORDS = {
+    "add": "inject",
+    "load": "inject",
+    "search": "query",
+    "find": "query",
+    "list": "memory",
+    "ls": "memory",
+    "delete": "forget",
+    "remove": "forget",
+    "rm": "forget",
+    "history": "sessions",
+    "reset": "new",
+    "save": "export",
+}
 BY_NAME = {name: command for command in COMMANDS for name in command.names}
 
 
@@ -222,9 +237,11 @@ async def run(context: ChatContext, line: str) -> None:
     if ":" in name:  # the prompt of a server
         await prompts.prompt(context, f"{name} {argument}".rstrip())
         return
-    command = BY_NAME.get(name.lower() or "help")
+    word = name.lower()
+    command = BY_NAME.get(word or "help")
     if command is None:
-        raise UnknownCommand(name, difflib.get_close_matches(name.lower(), BY_NAME, n=1))
+        meant = OTHER_WORDS.get(word)
+        raise UnknownCommand(name, [meant] if meant else difflib.get_close_matches(word, BY_NAME, n=1))
     if argument and not command.arguments:
         raise UnexpectedArgument(command.name)
     if reason := command.obstacle(context):

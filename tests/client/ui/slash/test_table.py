@@ -279,6 +279,20 @@ async def test_help_lists_every_command_or_explains_one(room: Room) -> None:
     assert await room.run("/") == shown
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("/add notes.md", "inject"), ("/RM a", "forget"), ("/wy", "why")]
+)
+async def test_an_unknown_command_names_the_one_that_is_meant(room: Room, typed: str, meant: str) -> None:
+    with pytest.raises(UnknownCommand) as caught:
+        await room.run(typed)
+    assert f"Did you mean /{meant}?" in caught.value.hint
+
+
+def test_the_words_of_other_programs_name_our_commands() -> None:
+    assert not slash.OTHER_WORDS.keys() & slash.BY_NAME.keys()
+    assert set(slash.OTHER_WORDS.values()) <= slash.BY_NAME.keys()
+
+
 async def test_inject_loads_files_and_says_how_many(room: Room) -> None:
     assert "2 added" in await room.run("/inject .")
     assert "1 unchanged" in await room.run("/inject my coffee.md")
