@@ -17,7 +17,7 @@ from ragchat.grounding.words import index_terms
 from ragchat.uris import kind_of, short_names
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import location
-from ragcommon.text.rules import FENCE, MAX_HEADING, atx_heading, heading_text, is_row, is_rule, table_header
+from ragcommon.text.rules import FENCE, MAX_HEADING, heading_of, heading_text, is_row, is_rule, table_header
 
 # Characters of the windows of the first three cards, which fill one terminal screen. Later ones are as long
 # as the third.
@@ -232,7 +232,7 @@ def _is_title(evidence: Evidence, place: int) -> bool:
 def _is_heading(evidence: Evidence, place: int) -> bool:
     """Whether a piece is a heading. In code and settings, `#` begins a comment."""
     hit, piece = evidence.hit, evidence.pieces[place]
-    is_atx = not hit.is_code and atx_heading(hit.full_text[piece.start : piece.end]) is not None
+    is_atx = not hit.is_code and heading_of(hit.full_text[piece.start : piece.end]) is not None
     return is_atx or _is_named(evidence, place)
 
 
@@ -242,7 +242,7 @@ def _is_named(evidence: Evidence, place: int) -> bool:
     if hit.is_code or piece.end - piece.start > MAX_HEADING or not (path := _path(evidence, place)):
         return False
     text = hit.full_text[piece.start : piece.end]
-    _, title = atx_heading(text) or (0, heading_text(text))
+    _, title = heading_of(text) or (0, heading_text(text))
     bare = " ".join(title.split()).strip(_DRAWN)
     names = (name.rstrip(_DRAWN) for name in path.split(" > "))
     return any(name.startswith(bare) or name.endswith(bare) for name in names)

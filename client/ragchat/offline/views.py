@@ -17,7 +17,7 @@ from ragchat.grounding.words import index_terms
 from ragchat.offline.cards import ELLIPSIS
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import Place
-from ragcommon.text.rules import FENCE, ITEM, atx_heading, is_row, is_rule, name_columns, searchable
+from ragcommon.text.rules import FENCE, ITEM, heading_of, is_row, is_rule, name_columns, searchable
 from ragconfig.settings import packaged
 
 MAX_ENTRIES = 12
@@ -183,7 +183,7 @@ def highest(entries: Sequence[OutlineEntry], limit: int = MAX_ENTRIES) -> list[O
 
 def _headings(document: str) -> Iterator[_Heading]:
     for start, end in line_spans(document):
-        if heading := atx_heading(document[start:end]):
+        if heading := heading_of(document[start:end]):
             yield heading[1].strip(" #*_"), heading[0], start, end
 
 

@@ -7,14 +7,24 @@ line. `ragmemory.blocks` builds the tree of a document from these blocks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct
 
-from ragcommon.text.rules import FENCE, ITEM, MAX_HEADING, atx_heading, heading_text, name_columns
+from ragcommon.text.rules import (
+    FENCE,
+    ITEM,
+    MAX_HEADING,
+    MAX_HTML_HEADING,
+    heading_of,
+    heading_text,
+    name_columns,
+)
 
+# The beginning of a heading in HTML that is not closed.
+OPEN_HEADING = re.compile(r" {0,3}<h([1-6])[\s>](?!.*</h\1>)", re.DOTALL | re.IGNORECASE)
 # At least three characters: "-- " is the line above a signature.
 UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")
 # A line that an underline can turn into a heading: it has a letter or digit, and is not code, quote or table.
@@ -97,7 +107,7 @@ def markdown_blocks(text: str) -> Iterator[Block]:
     def block(end: int, level: int = 0) -> Block:
         return Block(start, end, section, heading, "heading" if level else kind, level, is_continued, header)
 
-    for line in lines(text):
+    for line in _with_whole_headings(lines(text)):
         begin, offset = offset, offset + len(line)
         if begin - start >= MAX_BLOCK:
             yield block(begin)
@@ -110,7 +120,7 @@ def markdown_blocks(text: str) -> Iterator[Block]:
         if not mark:
             is_new = True
             continue
-        title = atx_heading(line) if mark == "#" else None
+        title = heading_of(line) if mark in "#<" else None
         underlined = setext_heading(above, line) if mark in "=-" and not is_new else None
         item = ITEM.match(line) if mark in "-*+0123456789" else None
         fence = opened(line, mark, item)
@@ -142,6 +152,19 @@ def lines(text: str) -> Iterator[str]:
         end = text.find("\n", start + WINDOW, start + 2 * WINDOW) + 1 or start + 2 * WINDOW
         yield from text[start:end].splitlines(keepends=True)
         start = end
+
+
+def _with_whole_headings(lines: Iterable[str]) -> Iterator[str]:
+    """Lines; those of a heading in HTML are one."""
+    held: list[str] = []
+    for line in lines:
+        held.append(line)
+        whole = "".join(held)
+        if OPEN_HEADING.match(whole) and line.strip() and len(whole) <= MAX_HTML_HEADING:
+            continue
+        yield from [whole] if len(held) > 1 and heading_of(whole) else held
+        held = []
+    yield from held
 
 
 def joined(names: list[str]) -> str:

@@ -14,7 +14,7 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from ragcommon.text.rules import atx_heading
+from ragcommon.text.rules import heading_of
 from ragmemory.ingest.blocks import Block
 
 # Characters in which speakers are looked for.
@@ -152,7 +152,7 @@ def _with_headings(text: str, start: int, above: int) -> int:
     while at > above:
         line_start = text.rfind("\n", above, at - 1) + 1 or above
         line = text[line_start:at]
-        if atx_heading(line):
+        if heading_of(line):
             start = line_start
         elif line.strip():
             break

@@ -31,6 +31,9 @@ FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?!---[ \t]*\n).*\n){0,100}?)---[ \t]
 # Markdown's lines: a fence of code, the item of a list, the row of a table.
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
+# `<h1 align="center">Name</h1>`, perhaps on several lines; it has the logo of a project, too.
+_HTML_HEADING = re.compile(r" {0,3}<h([1-6])(?:\s[^>]*)?>(.*?)</h\1>\s*\Z", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 # Pandoc, Hugo and others name a heading: "## Scope {#scope .wide}".
 _ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*[#.][^{}]*\}$")
 # What a heading shows of its markup: the text of a link, of emphasis and of code, and an escaped character.
@@ -39,7 +42,7 @@ _IMAGE = re.compile(r"!\[([^][]*)\]\((?:[^()]|\([^()]*\))*\)")
 _MARKUP = re.compile(
     r"(?<!\w)\[([^][]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^][]*\])"
     r"|(?<![\w*`])(\*{1,3}|`+)(?=\S)(.*?[^\s\\])\2(?![\w*`])|\\([!-/:-@[-`{-~])"
-    r"|</?(?:a|b|br|code|em|font|i|img|kbd|small|span|strong|sub|sup|u)"
+    r"|</?(?:a|b|br|code|em|font|h[1-6]|i|img|kbd|small|span|strong|sub|sup|u)"
     r"(?:\s+[\w-]+=(?:\"[^\"]*\"|'[^']*'|[^\s<>]*))*\s*/?>",
     re.IGNORECASE,
 )
@@ -48,6 +51,8 @@ _ACCENTS = "[\u0300-\u036f]"
 
 # Characters of a heading, and so of a title. Every chunk below repeats it, so a longer line is not a heading.
 MAX_HEADING = 300
+# Characters of a heading in HTML with its markup: that of a project's page has a logo and badges.
+MAX_HTML_HEADING = 1_500
 # Characters of a query that are used. Words, pairs and phrases are looked up one by one: a million characters
 # took half a minute.
 MAX_QUERY_CHARACTERS = 10_000
@@ -116,8 +121,13 @@ def table_header(text: str, row: int, gaps: tuple[str, ...] = ()) -> tuple[int, 
     return (top, third - 1) if 0 < second < third and is_rule(text[second:third]) else (0, 0)
 
 
-def atx_heading(line: str) -> tuple[int, str] | None:
-    """Level and text of a line of Markdown that is a heading with `#`; None for any other line."""
+def heading_of(line: str) -> tuple[int, str] | None:
+    """Level and text of a heading with `#`, or in HTML; None for any other line of Markdown."""
+    if found := _HTML_HEADING.match(line) if "</h" in line[:MAX_HTML_HEADING].lower() else None:
+        from html import unescape  # not at start-up
+
+        name = " ".join(unescape(_TAG.sub(" ", found[2])).split())
+        return (int(found[1]), name) if 0 < len(name) <= MAX_HEADING else None
     if len(line) > MAX_HEADING:
         return None
     match = re.match(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)", line.rstrip())

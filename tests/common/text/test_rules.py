@@ -7,7 +7,7 @@ import pytest
 from ragcommon.text.rules import (
     MAX_HEADING,
     MAX_QUERY_CHARACTERS,
-    atx_heading,
+    heading_of,
     name_columns,
     passage_names,
     query_part,
@@ -81,10 +81,19 @@ def test_cells_name_columns_if_no_number_is_among_them(cells: list[str], named: 
         ("####### seven", None),
         ("    # code", None),
         (f"# {'a' * MAX_HEADING}", None),
+        (
+            '<h1 align="center">\n  <img src="logo.png">\n  Soup &amp; <b>Bread</b>\n</h1>\n',
+            (1, "Soup & Bread"),
+        ),
+        ("<H3 id=salt>Salt</H3>", (3, "Salt")),
+        ('<h1><img src="logo.png"></h1>', None),
+        ("<h2>Soup</h2> and more", None),
+        (f"<h2>{'a' * MAX_HEADING}b</h2>", None),
+        ("<header>Soup</header>", None),
     ],
 )
 def test_headings_are_recognised_with_their_level(line: str, heading: tuple[int, str] | None) -> None:
-    assert atx_heading(line) == heading
+    assert heading_of(line) == heading
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmemory.ingest.blocks import MAX_PATH
+from ragmemory.ingest.blocks import MAX_PATH, markdown_blocks
 from ragmemory.ingest.chunking import (
     FEW_CHARACTERS,
     MANY_CHUNKS,
@@ -140,6 +140,20 @@ def test_a_line_too_long_to_be_repeated_in_every_chunk_is_not_a_heading() -> Non
 def test_a_heading_without_a_text_of_its_own_goes_with_the_next_section() -> None:
     text = "# Soup\n\n## Salt\n\nA little.\n"
     assert [(chunk.heading, chunk.start_line) for chunk in cut(text)] == [("Soup > Salt", 1)]
+
+
+def test_a_heading_in_html_may_take_several_lines() -> None:
+    logo = f'<h1 align="center">\n  <img src="{"a" * 500}">\n  Soup\n</h1>\n'
+    text = f'{logo}\nHot.\n\n<h3 id="salt">\nSalt\n</h3>\n\nOne pinch.\n'
+    headings = [(block.heading, block.level) for block in markdown_blocks(text) if block.level]
+    assert headings == [("Soup", 1), ("Soup > Salt", 3)]
+
+
+@pytest.mark.parametrize(
+    "text", ["```\n<h1>\n```\n# Soup\nHot.\n", "<h1>Never closed\n\n# Soup\nHot.\n", "<h1>\n# Soup\nHot.\n"]
+)
+def test_a_heading_in_html_that_is_not_closed_takes_in_no_other(text: str) -> None:
+    assert [chunk.heading for chunk in cut(text)][-1] == "Soup"
 
 
 def test_a_number_sign_in_code_is_not_a_heading() -> None:

@@ -249,8 +249,8 @@ def _writing_tools(memory: Memory) -> list[Tool]:
 
 
 def _heading(block: ShownBlock) -> Heading:
-    from ragcommon.text.rules import atx_heading
+    from ragcommon.text.rules import heading_of
 
     first, *_ = block.text.strip().splitlines() or [""]
-    _, title = atx_heading(first) or (0, first.strip())
+    _, title = heading_of(first) or (0, first.strip())
     return selected(Heading, block, title=title)
