@@ -9,11 +9,13 @@ import json
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ragchat.commands.watch import FIRST_REST, MAX_LINES, MAX_REST, Pacing
 from tests.support.pages import page_server
 from tests.support.processes import LONGEST_SECONDS, Held
 from tests.support.program import Program, program_in
@@ -179,6 +181,32 @@ def test_changes_are_synced_as_they_happen(watchable: Program) -> None:
         (notes / "new").mkdir()
         (notes / "new" / "milk.md").write_text("Milk.", encoding="utf-8")
         event(watch, "added", "milk.md")
+
+
+def test_a_watch_counts_the_documents_of_a_folder_that_is_moved(watchable: Program) -> None:
+    for number in range(MAX_LINES + 1):
+        (watchable.folder / "notes" / "sub" / f"{number}.md").write_text(f"Note {number}.", encoding="utf-8")
+    with watchable.started("watch", "notes") as watch:
+        assert watch.line().split()[1:] == [b"added", b"notes", b"(23", b"documents)"]
+        assert b"watching" in watch.line()
+        (watchable.folder / "notes" / "sub").rename(watchable.folder / "notes" / "new")
+        assert watch.line().split()[1:] == [b"removed", b"notes/sub", b"(22", b"documents)"]
+        assert watch.line().split()[1:] == [b"added", b"notes/new", b"(22", b"documents)"]
+
+
+def test_a_file_that_keeps_changing_is_synced_ever_more_seldom() -> None:
+    log, other, pacing = Path("log.md"), Path("note.md"), Pacing()
+    synced = []
+    for second in range(600):
+        if pacing.ready([log], second):
+            pacing.synced([log], second)
+            synced.append(second)
+    assert synced[:6] == [0, 2, 6, 14, 30, 62]
+    assert {after - before for before, after in pairwise(synced[6:])} == {MAX_REST}
+    assert pacing.ready([log, other], 600) == [other]
+    # It has stayed as it was for a while.
+    pacing.synced([log], 10_000)
+    assert pacing.ready([log], 10_000 + FIRST_REST) == [log]
 
 
 @pytest.mark.full

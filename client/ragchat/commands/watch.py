@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import aclosing, suppress
 from datetime import datetime
 from functools import partial
-from math import inf
+from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -41,9 +41,13 @@ DEBOUNCE_MS, MAX_DELAY_MS = 200, 2_000
 POLL_MS = 500
 # Seconds until a sync that has failed is tried again, unless something changes before: at first, and at most.
 FIRST_PAUSE, MAX_PAUSE = 5.0, 300.0
+# Seconds until a file that has just been synced is synced again: at first, and at most if it keeps changing.
+FIRST_REST, MAX_REST = 2.0, 60.0
 # More changes than these are synced as a whole.
 MAX_CHANGES = 1_000
 SHOWN = ("added", "updated", "removed", "missing", "failed")
+# If one sync changes more documents than these in the same way, one line counts them.
+MAX_LINES = 20
 # Seconds between two requests for a web page: few change more often, and most servers belong to others.
 PAGES_SECONDS = 3600.0
 
@@ -89,6 +93,26 @@ def _named(run: Invocation) -> tuple[list[Path], list[str]]:
         except (OSError, RuntimeError):
             raise PathNotFound(word) from None
     return roots, [*filter(is_address, words)]
+
+
+class Pacing:
+    """When a changed file may be synced: one that keeps changing, such as a log, ever more seldom.
+
+    Each sync of it stores a version, and the journal keeps the last ones of the whole memory.
+    """
+
+    def __init__(self) -> None:
+        self._rests: dict[Path, tuple[float, float]] = {}  # when it ends, and how long it takes
+
+    def ready(self, changed: Iterable[Path], now: float) -> list[Path]:
+        """Those that may be synced now, in seconds of any clock."""
+        return [path for path in changed if now >= self._rests.get(path, (0.0, 0.0))[0]]
+
+    def synced(self, paths: Iterable[Path], now: float) -> None:
+        """Begin the rests of files, twice as long as the last one of those that did not stay as they were."""
+        rests = {path: (end, rest) for path, (end, rest) in self._rests.items() if now < end + rest}
+        lengths = {path: min(max(FIRST_REST, 2 * rests.get(path, (0, 0))[1]), MAX_REST) for path in paths}
+        self._rests = rests | {path: (now + rest, rest) for path, rest in lengths.items()}
 
 
 class Watch:
@@ -139,22 +163,23 @@ class Watch:
         # Kept until a sync has succeeded. The first one is of everything.
         changed: dict[Path, None] = {}
         is_whole, due, is_watched = True, 0.0, False
-        pauses = Backoff(FIRST_PAUSE, MAX_PAUSE)
+        pauses, pacing = Backoff(FIRST_PAUSE, MAX_PAUSE), Pacing()
         async with aclosing(rounds):
             # The first round comes after POLL_MS at the latest. The watch has begun then: no change is lost.
             async for changes in rounds:
                 if is_watched and self._identities() != now:
                     return
                 new = self._relevant(Path(path) for _, path in changes)
-                if not new and anyio.current_time() < due:
-                    continue
                 changed |= dict.fromkeys(new)
                 is_whole |= len(changed) > MAX_CHANGES or any(one.name == ".gitignore" for one in new)
-                if is_whole:
-                    changed = {}
-                if await self._sync(roots, [*changed], may_fail=is_watched or bool(before)):
-                    changed, is_whole, due = {}, False, inf
+                ready = [] if is_whole else pacing.ready(changed, anyio.current_time())
+                if not (is_whole or ready) or (not new and anyio.current_time() < due):
+                    continue
+                if await self._sync(roots, ready, may_fail=is_watched or bool(before)):
+                    changed = {} if is_whole else dict.fromkeys(changed.keys() - set(ready))
+                    is_whole, due = False, 0.0
                     pauses.reset()
+                    pacing.synced(ready, anyio.current_time())
                 else:
                     due = anyio.current_time() + max(FIRST_PAUSE, pauses.next())
                 for root in roots if not is_watched else ():
@@ -182,12 +207,23 @@ class Watch:
                 raise
             self._run.log(error)
             failure = describe(error).message
+        # Files are missing only if their whole folder is empty: that is named below instead.
+        outcomes = [
+            one
+            for one in report.outcomes
+            if one.status in SHOWN and (one.status != "missing" or is_address(one.uri))
+        ]
         errors = {document.uri: document.error for document in report.documents}
-        for one in report.outcomes:
-            # Files are missing only if their whole folder is empty: that is named below instead.
-            if one.status in SHOWN and (one.status != "missing" or is_address(one.uri)):
+        for status in dict.fromkeys(one.status for one in outcomes):
+            same = [one for one in outcomes if one.status == status]
+            is_listed = self._run.console.json or status == "failed" or is_address(same[0].uri)
+            if len(same) > MAX_LINES and not is_listed:
+                folder = Path(commonpath([path_of(one.uri) for one in same]))
+                self._print(status, f"{short_uri(folder.as_uri())} ({counted(len(same), 'document')})")
+                continue
+            for one in same:
                 reason = errors.get(one.uri) or one.reason or None
-                self._show(one.status, one.uri, one.document_id, one.chunks, reason)
+                self._show(status, one.uri, one.document_id, one.chunks, reason)
         for skipped in report.skipped:
             if Path(skipped.path) in roots:  # such as one without files
                 self._show("skipped", Path(skipped.path).as_uri(), error=skipped.reason)
@@ -224,10 +260,12 @@ class Watch:
             line |= {"document_id": document_id, "chunks": chunks, "error": error}
             self._run.console.document(line)
             return
-        time = datetime.now().strftime("%H:%M:%S")
         text = error if error and status == "failed" else short_uri(uri)
         if error and status != "failed":
             text += f" {error}"
         if chunks:
             text += f" ({counted(chunks, 'chunk')})"
-        self._run.console.print(f"{time}  {status:<8}  {text}")
+        self._print(status, text)
+
+    def _print(self, status: str, text: str) -> None:
+        self._run.console.print(f"{datetime.now():%H:%M:%S}  {status:<8}  {text}")
