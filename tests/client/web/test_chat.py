@@ -83,6 +83,29 @@ async def test_a_card_of_several_places_opens_the_one_that_it_names(
         await expect(source).to_contain_text("rain.ipynb cell 2")
 
 
+async def test_a_source_opens_at_its_marked_words_and_leaves_the_answer_where_it_is(
+    browser: Browser, program: Program
+) -> None:
+    filler = [f"Line {number} is of no use, {'at length, ' * 12}again." for number in range(200)]
+    text = "\n".join([*filler[:100], "The kettle of the harbour office needs 2,200 watts.", *filler[100:]])
+    program("inject", "-", "--uri", "kettle.txt", stdin=text)
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.get_by_label("Question").fill("How many watts does the kettle of the harbour office need?")
+        await page.keyboard.press("Enter")
+        chip = page.locator(".answer .chip").first
+        await chip.scroll_into_view_if_needed()
+        top = await chip.evaluate("(chip) => chip.getBoundingClientRect().top")
+        await chip.focus()
+        await page.keyboard.press("Enter")
+        source = page.get_by_role("complementary", name="Source")
+        await expect(source.locator("mark").first).to_contain_text("2,200 watts")
+        await expect(source.locator("mark").first).to_be_in_viewport(ratio=0.9)
+        await page.wait_for_function(
+            "([chip, top]) => Math.abs(chip.getBoundingClientRect().top - top) < 2",
+            arg=[await chip.element_handle(), top],
+        )
+
+
 async def test_arabic_goes_from_right_to_left_and_other_text_does_not(
     browser: Browser, program: Program
 ) -> None:

@@ -28,7 +28,7 @@ export async function openSource(container, cited) {
       part.note && h("p", { class: "note" }, part.note), text,
       h("p", {}, h("a", { href: `${address("/document", { id: documentId, line: here })}#L${here}` },
         "Whole document")), originalElement(part, here) ?? "");
-    scrollTo(text.querySelector("mark"));
+    center(text, text.querySelector("mark"));
   } catch (error) {
     if (error.name === "AbortError") return;
     container.append(errorBox(error));
@@ -38,6 +38,13 @@ export async function openSource(container, cited) {
 
 export function scrollTo(element) {
   element?.scrollIntoView({ block: "center", behavior: "instant" });
+}
+
+// Scroll a box alone: the answer beside it stays where it is.
+function center(box, element) {
+  if (!element) return;
+  const [outer, inner] = [box.getBoundingClientRect(), element.getBoundingClientRect()];
+  box.scrollTop += inner.top - outer.top - Math.max(0, (outer.height - inner.height) / 2);
 }
 
 // The page of a PDF that a line is on, or the image that a text describes; null if this machine has no such file.

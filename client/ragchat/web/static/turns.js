@@ -20,11 +20,11 @@ async function settled(article, scroll) {
 
 export const scrollToTurn = (article) => settled(article, () => article.scrollIntoView({ block: "start", behavior: "instant" }));
 
-// Change the list without moving a turn that the user may be reading.
-async function keeping(article, change) {
-  const { top } = article.getBoundingClientRect();
+// Change the page without moving what the user may be reading.
+export async function keeping(element, change) {
+  const { top } = element.getBoundingClientRect();
   change();
-  await settled(article, () => scrollBy({ top: article.getBoundingClientRect().top - top, behavior: "instant" }));
+  await settled(element, () => scrollBy({ top: element.getBoundingClientRect().top - top, behavior: "instant" }));
 }
 
 // `path()` is the address of the conversation, `view` what `turnElement` takes; `guarded` and `fail` show errors.

@@ -7,7 +7,7 @@ import { counted, errorBox, h, say } from "../dom.js";
 import { placeOf, sessionPanel } from "../sessions.js";
 import { openSource } from "../source.js";
 import { judge, LiveTurn, turnElement, turnId } from "../turn.js";
-import { scrollToTurn, turnList } from "../turns.js";
+import { keeping, scrollToTurn, turnList } from "../turns.js";
 
 // Of this tab, for every conversation of the notebook `place`.
 const chosen = { scope: "", model: "" };
@@ -298,8 +298,9 @@ function sourcePanel(question, signal) {
   let opener = null;
 
   function close() {
-    element.hidden = true;
-    (opener?.isConnected ? opener : question).focus();
+    const back = opener?.isConnected ? opener : question;
+    keeping(back, () => (element.hidden = true));
+    back.focus();
   }
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !element.hidden && !document.querySelector("dialog[open]")) close();
@@ -307,7 +308,7 @@ function sourcePanel(question, signal) {
 
   async function open(source, chip) {
     opener = chip;
-    element.hidden = false;
+    keeping(chip, () => (element.hidden = false));
     body.replaceChildren();
     back.focus();
     try {
