@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
 from ragchat.sanitize import one_line, sanitize
 from ragchat.sessions.types import Session
 from ragchat.turn.types import Turn
-from ragchat.web.markup import Node
+from ragchat.web.markup import html
 from ragchat.web.showing import turn_document
 from ragcommon.text.rules import EXPORT_MARK
 
-_VOID = frozenset({"br", "hr"})
 _HEAD = """<!doctype html>
 <html lang="en">
 <head>
@@ -27,7 +27,10 @@ body {{ max-width: 50rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere
 article {{ border-top: 1px solid gray; }}
 pre, .text {{ white-space: pre-wrap; }}
 h1, h2, p, li, td, th, summary, pre, .text {{ unicode-bidi: plaintext; }}
-td, th {{ border: 1px solid gray; padding: 0.2rem 0.5rem; }}
+table {{ display: block; overflow-x: auto; border-collapse: collapse; white-space: normal; }}
+td, th {{ border: 1px solid gray; padding: 0.2rem 0.5rem; overflow-wrap: break-word; text-align: start; }}
+.fixed {{ font-family: ui-monospace, monospace; }}
+.separator, .separator td {{ font-size: 0; padding: 0; border: 0; float: inline-start; }}
 </style>
 </head>
 <body>
@@ -44,12 +47,11 @@ def _turn(turn: Turn, id: str) -> Iterator[str]:
     shown = turn_document(turn)
     texts = {one.hit.chunk_id: one.hit.full_text for one in turn.answer.candidates}
     yield f'<article id="{id}">\n<h2>{_text(turn.question)}</h2>\n'
-    yield _html(shown["nodes"], id)
+    yield html(shown["nodes"], partial(_cite, id=id))
     yield f"<p>{_text(shown['before'])}</p>\n" if shown["before"] else ""
     for card in shown["cards"]:
-        parts = (f"<b>{_text(text)}</b>" if is_best else _text(text) for text, is_best, _ in card["parts"])
         yield f"<p>{_cite(card['n'], id)} {_text(card['location'])} {_text(card['headings'])}</p>\n"
-        yield f'<blockquote class="text">{"".join(parts)}</blockquote>\n'
+        yield f'<blockquote class="text">{html(card["nodes"])}</blockquote>\n'
     yield f"<p>{_text(shown['after'])}</p>\n" if shown["after"] else ""
     yield from _sources(shown["sources"], texts, id)
     yield f"<p><small>{_text(shown['summary'])}, {_text(turn.created_at)}</small></p>\n</article>\n"
@@ -62,21 +64,6 @@ def _sources(sources: Sequence[dict[str, Any]], texts: dict[int, str], id: str) 
         yield f" {_text(source['heading'])} &lt;{_text(source['uri'])}&gt;</summary>"
         yield f'<blockquote class="text">{_text(texts.get(source["chunk_id"], source["quote"]))}</blockquote>'
         yield "</details>\n"
-
-
-def _html(nodes: Sequence[Node], id: str) -> str:
-    parts = []
-    for node in nodes:
-        if isinstance(node, str):
-            parts.append(escape(node))
-            continue
-        name, attributes, *inner = node
-        if name == "cite":
-            parts.append(_cite(attributes["n"], id))
-            continue
-        written = "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items())
-        parts.append(f"<{name}{written}>" + ("" if name in _VOID else f"{_html(inner, id)}</{name}>"))
-    return "".join(parts)
 
 
 def _cite(n: int, id: str) -> str:

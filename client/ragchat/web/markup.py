@@ -6,7 +6,8 @@ an element or a script: the names are those of `_ELEMENTS`, and links are shown 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
 from typing import Any
 
 from markdown_it.token import Token
@@ -20,6 +21,7 @@ Node = str | list[Any]
 _BLOCKS = ("p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "hr")
 _TABLES = ("table", "thead", "tbody", "tr", "th", "td")
 _ELEMENTS = frozenset((*_BLOCKS, *_TABLES, "br", "strong", "em", "s"))
+_VOID = frozenset({"br", "hr"})
 # The schemes that a link may have; others are shown as text.
 _SCHEMES = ("https://", "http://", "mailto:")
 
@@ -30,6 +32,22 @@ MAX_CITED = 50
 def nodes(text: str) -> list[Node]:
     """The blocks of a text as nodes."""
     return _tree(iter(markdown_parser().parse(sanitize(text))))
+
+
+def html(nodes: Sequence[Node], cite: Callable[[int], str] = str) -> str:
+    """Nodes as HTML; `cite` writes a citation."""
+    parts = []
+    for node in nodes:
+        if isinstance(node, str):
+            parts.append(escape(node))
+            continue
+        name, attributes, *inner = node
+        if name == "cite":
+            parts.append(cite(attributes["n"]))
+            continue
+        written = "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items())
+        parts.append(f"<{name}{written}>" + ("" if name in _VOID else f"{html(inner, cite)}</{name}>"))
+    return "".join(parts)
 
 
 def _tree(tokens: Iterator[Token]) -> list[Node]:
@@ -65,6 +83,8 @@ def _element(token: Token, inner: list[Node]) -> list[Node]:
         return [["a", {"href": address}, *shown]] if address.lower().startswith(_SCHEMES) else shown
     if token.hidden or token.tag not in _ELEMENTS:  # The paragraphs of a tight list are hidden.
         return inner
+    if token.tag == "table":
+        return [["table", {"dir": "auto"}, *inner]]
     start = token.attrGet("start")
     return [[token.tag, {} if start is None else {"start": start}, *inner]]
 

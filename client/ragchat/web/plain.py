@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from ragchat.console import describe
 from ragchat.web.errors import error_status
+from ragchat.web.markup import html
 from ragchat.web.page import page
 from ragchat.web.reading import Marked, ShownPart, place_of, read, read_cited
 from ragchat.web.search import ShownHit, find
@@ -71,15 +72,12 @@ def _form(given: Mapping[str, str]) -> str:
 
 
 def _hit(hit: ShownHit) -> str:
-    text = "".join(
-        f"<mark>{escape(part)}</mark>" if is_marked else escape(part) for part, is_marked in hit.parts
-    )
     where = {"id": hit.document_id, "line": hit.line, "chunk": hit.chunk_id}
     heading = f" {escape(hit.heading)}" if hit.heading else ""
     return (
         f'<li><a href="/document?{escape(urlencode(where))}#L{hit.line}">'
         f"{escape(hit.title)}</a> <small>{escape(hit.place)}</small>{heading}"
-        f"<blockquote>{text}</blockquote></li>"
+        f"<blockquote>{html(hit.nodes)}</blockquote></li>"
     )
 
 

@@ -18,9 +18,11 @@ from ragchat.grounding.highlight import Highlight
 from ragchat.memory.client import MAX_DOCUMENTS, MemoryClient
 from ragchat.memory.matching import filter_of
 from ragchat.offline.answer import EMPTY_MEMORY
-from ragchat.sanitize import one_line, sanitize
+from ragchat.sanitize import one_line
 from ragchat.uris import either_case, passage_location, short_path, short_uri
 from ragchat.web.errors import BadRequest
+from ragchat.web.markup import Node
+from ragchat.web.passages import Passage
 from ragchat.web.site import Site, route
 from ragcommon.contract.search import Hit, QueryResult
 from ragcommon.files.uris import path_in
@@ -41,7 +43,7 @@ class ShownHit(Struct, frozen=True):
     heading: str
     line: int
     score: float
-    parts: list[tuple[str, bool]]  # the text, and whether a part is a word of the query
+    nodes: list[Node]  # the text, with the words of the query marked
 
 
 class ShownSearch(Struct, frozen=True):
@@ -75,7 +77,8 @@ async def find(memory: MemoryClient, given: Mapping[str, str]) -> ShownSearch:
 
 
 def _shown(hit: Hit, highlight: Highlight) -> ShownHit:
-    parts = highlight.parts(sanitize(hit.full_text).strip("\n"))
+    text = hit.full_text.strip("\n")
+    passage = Passage(text, {"mark": [*highlight.spans(text)]})
     return ShownHit(
         hit.document_id,
         hit.chunk_id,
@@ -84,7 +87,7 @@ def _shown(hit: Hit, highlight: Highlight) -> ShownHit:
         one_line(hit.heading),
         hit.start_line,
         hit.score,
-        [(part, is_marked) for part, is_marked in parts if part],
+        passage.code() if hit.is_code else passage.prose(tables=False),
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -19,6 +17,7 @@ from ragchat.turn.types import Turn
 from ragchat.turn.why import answered, searched, summary
 from ragchat.uris import passage_location
 from ragchat.web.markup import nodes
+from ragchat.web.passages import Passage
 
 
 def turn_document(turn: Turn) -> dict[str, Any]:
@@ -26,11 +25,12 @@ def turn_document(turn: Turn) -> dict[str, Any]:
     answer = turn.answer
     scores = {one.hit.chunk_id: round(one.hit.score, 2) for one in answer.candidates}
     before, after = notes_of(grounded=answer.grounded, missing=answer.missing) if answer.cards else ("", "")
+    records = {one.hit.chunk_id for one in answer.candidates if one.hit.is_csv}
     highlight = Highlight(turn.trace.query or turn.question)
     public: dict[str, Any] = _clean(turn.public())
     return {
         **public,
-        "cards": [card_document(card, highlight) for card in answer.cards],
+        "cards": [card_document(card, highlight, is_csv=card.chunk_id in records) for card in answer.cards],
         "before": before,
         "after": sanitize(after),
         "nodes": [] if answer.cards else nodes(answer.text),
@@ -42,24 +42,15 @@ def turn_document(turn: Turn) -> dict[str, Any]:
     }
 
 
-def card_document(card: Card, highlight: Highlight) -> dict[str, Any]:
-    """A card; its `parts` are texts, each with whether it most likely answers, and whether it matches."""
+def card_document(card: Card, highlight: Highlight, *, is_csv: bool = False) -> dict[str, Any]:
+    """A card; in its `nodes`, what most likely answers is marked, and what matches is strong."""
+    passage = Passage(card.text, {"strong": [*highlight.spans(card.text)], "mark": [card.best]})
     return {
         "n": card.n,
         "location": one_line(card.location),
         "headings": one_line(card.headings),
-        "is_code": card.is_code,
-        "parts": [*_parts(card, highlight)],
+        "nodes": passage.code() if card.is_code else passage.csv() if is_csv else passage.prose(),
     }
-
-
-def _parts(card: Card, highlight: Highlight) -> Iterator[tuple[str, bool, bool]]:
-    first, last = card.best
-    matching = [*highlight.spans(card.text)]
-    ends = sorted({0, first, last, len(card.text), *(end for span in matching for end in span)})
-    for start, end in pairwise(ends):
-        matches = any(begin <= start < stop for begin, stop in matching)
-        yield sanitize(card.text[start:end]), first <= start < last, matches
 
 
 def _source(citation: Citation, score: float | None) -> dict[str, Any]:

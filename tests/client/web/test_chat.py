@@ -106,6 +106,27 @@ async def test_a_source_opens_at_its_marked_words_and_leaves_the_answer_where_it
         )
 
 
+async def test_a_table_of_a_passage_is_a_table_and_copied_as_it_was_written(
+    browser: Browser, program: Program
+) -> None:
+    rows = "| Device | Watts |\n|:-------|------:|\n| Kettle | 2,200 |\n| Pan | 1,800 |\n"
+    program("inject", "-", "--uri", "devices.md", stdin=f"# Devices\n\n{rows}")
+    async with (
+        serving(program) as web,
+        visiting(browser, web, viewport={"width": 360, "height": 740}) as page,
+    ):
+        await page.get_by_label("Question").fill("How many watts does the kettle need?")
+        await page.keyboard.press("Enter")
+        table = page.locator(".card").get_by_role("table")
+        await expect(table.get_by_role("columnheader", name="Watts")).to_be_visible()
+        await expect(table.get_by_role("row")).to_have_count(3)
+        copied = await table.evaluate(
+            "(table) => (getSelection().selectAllChildren(table), `${getSelection()}`)"
+        )
+        assert re.sub(r"[^\S\n]", "", copied).strip() == re.sub(r"[^\S\n]", "", rows).strip()
+        await axe(page)
+
+
 async def test_arabic_goes_from_right_to_left_and_other_text_does_not(
     browser: Browser, program: Program
 ) -> None:

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
-from ragchat.web.markup import nodes
+from ragchat.web.markup import Node, nodes
+
+
+def text_of(nodes: Sequence[Node]) -> str:
+    return "".join(node if isinstance(node, str) else text_of(node[2:]) for node in nodes)
+
+
+def elements(name: str, nodes: Sequence[Node]) -> list[list[Any]]:
+    """The elements of this name, also those within others."""
+    lists = [node for node in nodes if isinstance(node, list)]
+    return [one for node in lists for one in ([node] if node[0] == name else elements(name, node[2:]))]
 
 
 def test_text_never_becomes_an_element() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ragchat.web.search import FIRST, find
+from tests.client.web.test_markup import elements, text_of
 from tests.support.browser import Browser, Web, axe, expect, scrolls_sideways, serving, visiting
 from tests.support.memory import memory_of
 from tests.support.program import Program, program_in
@@ -51,7 +52,7 @@ def found(client: Any, **given: str) -> list[str]:
 
 
 def marked(hit: dict[str, Any]) -> list[str]:
-    return [text for text, is_marked in hit["parts"] if is_marked]
+    return [text_of([mark]) for mark in elements("mark", hit["nodes"])]
 
 
 async def test_more_is_offered_until_all_that_is_shown_was_asked_for(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ async def test_more_is_offered_until_all_that_is_shown_was_asked_for(tmp_path: P
 async def test_a_hit_has_its_place_and_the_words_of_the_query_marked(client: Any) -> None:
     hit = client.get("/api/search", params={"q": "How is green tea brewed?"}).json()["hits"][0]
     assert (hit["title"], hit["line"]) == ("Tea", 1)
-    assert "".join(text for text, _ in hit["parts"]) == TEA.strip("\n")
+    assert text_of(hit["nodes"]) == TEA.strip("\n")
     assert marked(hit) == ["Tea", "Green", "tea", "brewed"]
 
 
@@ -106,7 +107,7 @@ async def test_the_filters_offer_what_is_in_memory(client: Any) -> None:
 
 async def test_control_characters_of_a_hit_are_shown(client: Any) -> None:
     hit = client.get("/api/search", params={"q": "samovar"}).json()["hits"][0]
-    text = "".join(text for text, _ in hit["parts"])
+    text = text_of(hit["nodes"])
     assert "␛[2J" in text
     assert "\u202e" not in text
 

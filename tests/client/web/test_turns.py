@@ -16,6 +16,7 @@ import pytest
 
 from ragchat.web import chats
 from tests.client.web.test_completions import door
+from tests.client.web.test_markup import elements, text_of
 from tests.support.browser import serving
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.processes import LONGEST_SECONDS
@@ -43,8 +44,8 @@ async def test_without_a_model_the_answer_is_cards_with_the_best_part_marked(pro
             assert turn["nodes"] == []
             card = turn["cards"][0]
             assert card["location"] == "tea.md:3"
-            assert "".join(text for text, _, _ in card["parts"]) == "Green tea is brewed at 75 degrees."
-            assert any(is_best for _, is_best, _ in card["parts"])
+            assert text_of(card["nodes"]) == "Green tea is brewed at 75 degrees."
+            assert elements("mark", card["nodes"])
             assert turn["sources"][0]["document_id"]
             path = f"/api/sessions/{session}/turns/{turn['turn_id']}"
             why = client.get(f"{path}/why").json()

@@ -184,13 +184,9 @@ function chipButton(source, view, ...label) {
 }
 
 function cardElement(card, chip) {
-  const texts = card.parts.map(([text, isBest, matches]) => {
-    const inner = matches ? h("strong", {}, text) : text;
-    return isBest ? h("mark", {}, inner) : inner;
-  });
   return h("figure", { class: "card" },
     h("figcaption", {}, chip(card.n, " ", card.location), " ", h("span", { class: "dim" }, card.headings)),
-    h("blockquote", { class: card.is_code ? "text code" : "text" }, texts));
+    h("blockquote", { class: "text" }, build(card.nodes)));
 }
 
 function sourceList(turn, view) {

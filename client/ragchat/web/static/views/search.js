@@ -1,7 +1,7 @@
 // Search while one types. The address holds the query, so that the back button finds it again.
 
 import { address, get } from "../api.js";
-import { errorBox, h, say } from "../dom.js";
+import { build, errorBox, h, say } from "../dom.js";
 
 const FILTERS = { in: "In", tag: "Tag", kind: "Kind", after: "From", before: "Until" };
 const PATIENCE_MILLISECONDS = 200;
@@ -58,7 +58,7 @@ export async function show(main, { query, signal }) {
     return h("li", {},
       h("h2", {}, link),
       h("p", { class: "place" }, hit.place, hit.heading && ` — ${hit.heading}`),
-      h("p", { class: "passage" }, hit.parts.map(([text, isMarked]) => (isMarked ? h("mark", {}, text) : text))));
+      h("p", { class: "passage" }, build(hit.nodes)));
   }
 
   // At once: a pause would be longer than most searches take. What is typed meanwhile waits for a search, unless

@@ -1,0 +1,122 @@
+"""Passages as nodes: their texts are what was written, tables have cells, code and columns one width."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ragchat.web.markup import Node
+from ragchat.web.passages import Passage
+from tests.client.web.test_markup import elements, text_of
+
+KETTLES = """\
+What they need:
+
+| Device | Watts |
+|:-------|------:|
+| Kettle | 2,200 |
+… lines 4–9
+| Pot \\| pan | 1,800 |
+
+More below."""
+
+
+class Counted(list[tuple[int, int]]):
+    """A list that counts how often one of its items is asked for."""
+
+    asked = 0
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        self.asked += len(self)
+        return super().__iter__()
+
+    def __getitem__(self, at: Any) -> Any:
+        self.asked += 1
+        return super().__getitem__(at)
+
+
+def cells(nodes: list[Node]) -> list[list[str]]:
+    """What is seen of the rows of all tables."""
+    return [
+        [
+            "".join(map(str.strip, (text_of([one]) for one in cell[2:] if not is_unseen(one))))
+            for cell in row[2:]
+        ]
+        for row in elements("tr", nodes)
+        if not is_unseen(row)
+    ]
+
+
+def is_unseen(node: Node) -> bool:
+    return isinstance(node, list) and node[1].get("class") == "separator"
+
+
+def test_a_table_in_markdown_is_a_table_and_its_text_as_it_was_written() -> None:
+    best = KETTLES.index("| Kettle"), KETTLES.index("\n…")
+    nodes = Passage(KETTLES, {"mark": [best]}).prose()
+    assert text_of(nodes) == KETTLES
+    assert cells(nodes) == [
+        ["Device", "Watts"],
+        ["Kettle", "2,200"],
+        ["… lines 4–9"],
+        ["Pot \\| pan", "1,800"],
+    ]
+    assert [text_of([one]).strip("| \n") for one in elements("th", nodes)] == ["Device", "Watts"]
+    assert [text_of([one]).strip() for one in elements("mark", nodes)] == ["Kettle", "2,200"]
+
+
+def test_rows_without_their_header_are_a_table() -> None:
+    nodes = Passage("| Kettle | 2,200 |\n| Pot | 1,800 |", {}).prose()
+    assert cells(nodes) == [["Kettle", "2,200"], ["Pot", "1,800"]]
+    assert not elements("th", nodes)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ('name;kg\n"Pear; green";5\n', [["name", "kg"], ['"Pear; green"', "5"]]),
+        ("name,kg\n… line 2\nFig,1", [["name", "kg"], ["… line 2"], ["Fig", "1"]]),
+        ("name\nFig", [["name"], ["Fig"]]),
+        ("", [[""]]),
+    ],
+)
+def test_a_csv_file_is_a_table_and_its_text_as_it_was_written(text: str, rows: list[list[str]]) -> None:
+    nodes = Passage(text, {}).csv()
+    assert (text_of(nodes), cells(nodes)) == (text, rows)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\nif tea:\n  brew()\n```\n",
+        "eth0    10.0.0.1     up\neth1    10.0.0.22    down\n",
+        "| one row alone |\n",
+        "+----+------+\n| id | tea  |\n| no | kind |\n+====+======+\n| 1  | oolong\n+----+------+\n",
+        "=====  ====\nTea    Heat\n=====  ====\nGreen  75\n=====  ====\n",
+    ],
+)
+def test_code_and_columns_have_letters_of_one_width(text: str) -> None:
+    nodes = Passage(f"Before.\n\n{text}\nAfter.", {}).prose()
+    assert [text_of([one]) for one in elements("span", nodes)] == [text]
+    assert text_of(nodes) == f"Before.\n\n{text}\nAfter."
+
+
+def test_where_there_is_little_room_rows_have_letters_of_one_width() -> None:
+    nodes = Passage(KETTLES, {}).prose(tables=False)
+    assert not elements("table", nodes)
+    assert [text_of([one]) for one in elements("span", nodes)] == [
+        KETTLES[KETTLES.index("|") : -len("\nMore below.")]
+    ]
+
+
+def test_a_large_table_takes_time_in_proportion_to_its_length() -> None:
+    row = "|" + "|".join(f" tea {number} " for number in range(20)) + "|\n"
+    text = row + "|---" * 20 + "|\n" + row * 500
+    spans = [found.span() for found in re.finditer("tea", text)]
+    counted = Counted(spans)
+    nodes = Passage(text, {"strong": counted}).prose()
+    assert len(elements("strong", nodes)) == len(spans)
+    assert counted.asked < 100 * len(spans)
