@@ -32,6 +32,7 @@ from playwright.async_api import Browser as Browser
 from playwright.async_api import ConsoleMessage, Request, async_playwright
 from playwright.async_api import Locator as Locator
 from playwright.async_api import Page as Page
+from playwright.async_api import Route as Route
 from playwright.async_api import expect as expect
 
 from tests.support.mcp_process import ROOT

@@ -47,7 +47,7 @@ class ForeignUser(WebError):
 class NotSignedIn(WebError):
     status = 401
     sentence = "This browser is not signed in."
-    hint = "Press Enter where `ragchat web` runs: it prints a new address."
+    hint = "Press Enter where `ragchat web` runs, and open the new address in another tab."
 
 
 class ForeignRequest(WebError):

@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from ragchat.notebooks.definitions import Notebook, remove, save
 from tests.client.web.test_sessions import store_of
-from tests.support.browser import Browser, Locator, axe, expect, scrolls_sideways, serving, visiting
+from tests.support.browser import Browser, Locator, Route, axe, expect, scrolls_sideways, serving, visiting
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program
@@ -283,6 +284,85 @@ async def test_a_question_comes_back_when_the_server_is_lost(browser: Browser, p
         await expect(page.get_by_label("Question")).to_have_value("//help me")
 
 
+async def test_a_question_that_came_back_and_was_asked_does_not_come_back_again(
+    browser: Browser, program: Program
+) -> None:
+    async with serving(program) as web, visiting(browser, web) as page:
+        question = page.get_by_label("Question")
+        await question.fill("What is tea?")
+        await page.get_by_role("link", name="Library").click()
+        await page.go_back()
+        await expect(question).to_have_value("What is tea?")
+        await question.press("Enter")
+        await expect(page.get_by_role("button", name="Retry")).to_be_visible()
+        await page.get_by_role("link", name="New conversation").click()
+        await expect(page.get_by_role("heading", name="New conversation")).to_be_visible()
+        await expect(question).to_have_value("")
+
+
+async def test_a_browser_that_is_signed_out_keeps_the_question_and_goes_on_when_it_is_signed_in_again(
+    browser: Browser, program: Program
+) -> None:
+    password = program.folder / "password"
+    password.write_text("long enough to be one\n", encoding="utf-8")
+    password.chmod(0o600)
+    async with (
+        serving(program, "--password-file", str(password)) as web,
+        visiting(browser, web, expected=["401"]) as page,
+    ):
+        other = await page.context.new_page()
+        await other.goto(f"{web.origin}/setup")
+        await other.get_by_role("button", name="Sign out").click()
+        await expect(other.get_by_label("Password")).to_be_visible()
+        await page.get_by_label("Question").fill("What is tea?")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".failed").get_by_role("alert")).to_contain_text("not signed in")
+        await expect(page.get_by_label("Question")).to_have_value("What is tea?")
+        async with page.context.expect_page() as opened:
+            await page.get_by_role("link", name="Sign in").click()
+        await (await opened.value).get_by_label("Password").fill("long enough to be one")
+        await (await opened.value).keyboard.press("Enter")
+        await expect((await opened.value).get_by_label("Question")).to_be_visible()
+        await page.get_by_label("Question").press("Enter")
+        await expect(page.get_by_role("button", name="Retry")).to_be_visible()
+
+
+async def test_a_model_is_chosen_while_a_server_of_models_is_still_waited_for(
+    browser: Browser, program: Program
+) -> None:
+    async with serving(program) as web, visiting(browser, web) as page:
+        asked, go = anyio.Event(), anyio.Event()
+
+        async def late(route: Route) -> None:
+            asked.set()
+            await go.wait()
+            await route.continue_()
+
+        await page.route("**/api/models", late)
+        await page.reload()
+        await asked.wait()
+        await page.get_by_label("Question").fill("/model offline")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_label("Question")).to_have_value("")
+        go.set()
+        await expect(page.get_by_role("combobox", name="Model")).to_have_value("offline")
+
+
+async def test_a_view_that_cannot_be_loaded_says_so_and_is_there_when_the_server_is(
+    browser: Browser, program: Program
+) -> None:
+    async with serving(program) as web, visiting(browser, web, expected=["ERR_"]) as page:
+        await expect(page.get_by_label("Model")).to_contain_text("as configured")
+        await page.context.set_offline(True)
+        await page.get_by_role("link", name="Library").click()
+        await expect(page.get_by_role("alert")).to_have_text(
+            "ragchat does not answer. Is `ragchat web` still running?"
+        )
+        await page.context.set_offline(False)
+        await page.get_by_role("link", name="Library").click()
+        await expect(page.get_by_role("heading", name="Library")).to_be_visible()
+
+
 async def test_a_failed_answer_leaves_the_last_one_to_be_asked_again(
     browser: Browser, program: Program
 ) -> None:
@@ -315,6 +395,8 @@ async def test_a_question_that_was_typed_is_there_when_one_comes_back(
         await expect(page.get_by_role("heading", name="New conversation")).to_be_visible()
         await expect(question).to_have_value("")
         await page.go_back()
+        await expect(question).to_have_value("And what is")
+        await page.reload()
         await expect(question).to_have_value("And what is")
         await expect(page.locator(".turn")).to_have_count(1)
         await question.press("Enter")

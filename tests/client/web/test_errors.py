@@ -22,7 +22,7 @@ TABLE: list[tuple[WebError, int, str, str]] = [
         errors.NotSignedIn(),
         401,
         "This browser is not signed in.",
-        "Press Enter where `ragchat web` runs: it prints a new address.",
+        "Press Enter where `ragchat web` runs, and open the new address in another tab.",
     ),
     (
         errors.ForeignRequest(),

@@ -7,6 +7,9 @@ export class ApiError extends Error {
   }
 }
 
+export const unreachable = () => new ApiError({ code: "UNREACHABLE", message: "ragchat does not answer.",
+                                                hint: "Is `ragchat web` still running?" }, 0);
+
 async function send(method, path, body, signal) {
   const isJson = body !== undefined && !(body instanceof Blob);
   let response;
@@ -19,11 +22,9 @@ async function send(method, path, body, signal) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError({ code: "UNREACHABLE", message: "ragchat does not answer.",
-                         hint: "Is `ragchat web` still running?" }, 0);
+    throw unreachable();
   }
   if (response.ok) return response;
-  if (response.status === 401) location.assign("/sign-in");
   let failure;
   try {
     failure = (await response.json()).error;

@@ -29,8 +29,10 @@ export function say(text) {
   document.getElementById("status").textContent = text;
 }
 
-export function errorBox({ message, hint }) {
-  return h("p", { class: "error", role: "alert" }, [message, hint].filter(Boolean).join(" "));
+// Who is not signed in any more does so in another tab: what is on this page would be lost.
+export function errorBox({ message, hint, code }) {
+  return h("p", { class: "error", role: "alert" }, [message, hint].filter(Boolean).join(" "),
+    code === "NOT_SIGNED_IN" && [" ", h("a", { href: "/sign-in", target: "_blank" }, "Sign in")]);
 }
 
 export const number = (count) => count.toLocaleString("en");

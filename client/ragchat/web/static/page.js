@@ -1,7 +1,8 @@
 // Shows the view of the address. Each view is a module in views/ with
 //   show(main, {params, query, signal, navigate}): fill `main`; `signal` is aborted when the user leaves it.
 
-import { errorBox, h, say } from "./dom.js";
+import { unreachable } from "./api.js";
+import { errorBox } from "./dom.js";
 
 const VIEWS = [
   [/^\/$/, "chat"],
@@ -33,7 +34,9 @@ async function showAddress() {
   }
   try {
     if (!match) throw { message: "There is no such page.", hint: "" };
-    const view = await import(`./views/${name}.js`);
+    const view = await import(`./views/${name}.js`).catch((error) => {
+      throw error instanceof TypeError ? unreachable() : error; // A SyntaxError is no lost server.
+    });
     if (signal.aborted) return;
     main.replaceChildren();
     await view.show(main, { params: match.groups ?? {}, query: searchParams, signal, navigate });

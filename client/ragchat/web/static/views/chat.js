@@ -12,8 +12,6 @@ import { keeping, scrollToTurn, turnList } from "../turns.js";
 // Of this tab, for every conversation of the notebook `place`.
 const chosen = { scope: "", model: "" };
 let place = "";
-// Questions that were typed and not asked, by the address of their conversation.
-const drafts = new Map();
 let failure = null;
 
 export async function show(main, { params, query, signal, navigate }) {
@@ -21,6 +19,7 @@ export async function show(main, { params, query, signal, navigate }) {
   let isStored = id !== null;
   let opening = null; // the first turns, while they are loaded
   let running = false;
+  let listed = null; // resolves when the models are known
   let notebook = decodeURIComponent(params.notebook ?? "").toLowerCase();
 
   const problems = h("div", {});
@@ -84,8 +83,22 @@ export async function show(main, { params, query, signal, navigate }) {
       h("details", { class: "options", open: matchMedia("(min-width: 40rem)").matches }, h("summary", {}, "Options"),
         h("div", { class: "actions" }, mode, h("label", {}, "In ", scope), everywhere, model))));
 
-  function choose(name) {
+  // `found` resolves with the notebook.
+  async function listModels(found) {
+    try {
+      const known = await get("/api/models", signal);
+      model.append(...known.choices.map((name) => h("option", { value: name, selected: name === chosen.model }, name)));
+      model.title = known.failed;
+      const place = await found;
+      model.firstElementChild.textContent = place?.model ? `${place.model} (of the notebook)` : `${known.name} (as configured)`;
+    } catch (error) {
+      if (error.name !== "AbortError") model.title = error.message;
+    }
+  }
+
+  async function choose(name) {
     if (!name) return model.focus();
+    await listed; // A server of models that is gone takes a while.
     const names = [...model.options].map((one) => one.value).filter(Boolean);
     if (!names.includes(name)) throw { message: `There is no model ${name}.`, hint: names.length ? `There are ${names.join(", ")}.` : "" };
     chosen.model = model.value = name;
@@ -262,8 +275,12 @@ export async function show(main, { params, query, signal, navigate }) {
   main.append(h("div", { class: "chat" }, list.element, h("section", { class: "talk", "aria-label": "Conversation" }, head, about, shown.earlier, turns, shown.later, form), panel.element));
 
   const home = () => id && (isStored || running) ? `/sessions/${id}` : placeOf(notebook);
-  question.value = drafts.get(home()) ?? "";
-  signal.addEventListener("abort", () => drafts.set(home(), question.value));
+  // A question that was typed and not asked, of this tab.
+  const keep = () => sessionStorage.setItem(home(), question.value);
+  question.value = sessionStorage.getItem(home()) ?? "";
+  sessionStorage.removeItem(home());
+  signal.addEventListener("abort", keep);
+  window.addEventListener("pagehide", keep, { signal });
   showHead("");
   if (id) {
     const asked = query.get("turn");
@@ -277,17 +294,11 @@ export async function show(main, { params, query, signal, navigate }) {
   }
   question.focus({ preventScroll: true });
   list.refresh();
-  const found = await guarded(showNotebook)();
+  const found = guarded(showNotebook)();
+  listed = listModels(found);
+  await found;
   if (failure) problems.replaceChildren(errorBox(failure));
   failure = null;
-  try {
-    const known = await get("/api/models", signal);
-    model.append(...known.choices.map((name) => h("option", { value: name, selected: name === chosen.model }, name)));
-    model.title = known.failed;
-    model.firstElementChild.textContent = found?.model ? `${found.model} (of the notebook)` : `${known.name} (as configured)`;
-  } catch (error) {
-    if (error.name !== "AbortError") model.title = error.message;
-  }
 }
 
 // The source of a citation, beside the answer; where there is no room, instead of it.
