@@ -433,16 +433,40 @@ async def test_in_a_low_window_the_question_leaves_room_to_read(browser: Browser
         await expect(page.get_by_label("Question")).to_be_in_viewport()
 
 
+async def test_at_twice_the_size_the_options_leave_room_to_read(browser: Browser, program: Program) -> None:
+    async with (
+        serving(program) as web,
+        visiting(browser, web, viewport={"width": 640, "height": 400}) as page,
+    ):
+        assert await page.locator(".ask").evaluate("(form) => form.offsetHeight") < 160
+        await page.get_by_text("Options").click()
+        await expect(page.get_by_label("Mode", exact=True)).to_be_visible()
+
+
 async def test_commands_are_offered_and_those_of_the_terminal_named_as_such(
     browser: Browser, program: Program
 ) -> None:
     async with serving(program) as web, visiting(browser, web) as page:
         await page.get_by_label("Question").press_sequentially("/wh")
         await expect(page.locator(".commands")).to_contain_text("/why")
-        await page.get_by_label("Question").fill("/inject notes")
+        await page.get_by_label("Question").fill("/open notes")
         await page.keyboard.press("Enter")
-        await expect(page.get_by_role("alert")).to_contain_text("/inject is not on this page.")
+        await expect(page.get_by_role("alert")).to_contain_text("/open is not on this page.")
         await expect(page.locator(".turn")).to_have_count(0)
+
+
+async def test_what_an_answer_from_an_empty_memory_advises_works_on_the_page(
+    browser: Browser, program: Program
+) -> None:
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.get_by_label("Question").fill("What is tea?")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".answer")).to_contain_text("Load documents with /inject")
+        await page.get_by_label("Question").fill("/inject")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("button", name="Choose files")).to_be_visible()
+        await page.get_by_role("link", name="Folders").click()
+        await expect(page.get_by_label("Folder of this machine, or web page")).to_be_visible()
 
 
 async def test_the_words_of_a_command_are_used_or_refused(browser: Browser, program: Program) -> None:

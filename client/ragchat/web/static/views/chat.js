@@ -75,12 +75,13 @@ export async function show(main, { params, query, signal, navigate }) {
     sessions: ["[WORDS]: list or search conversations", (words) => list.search(words)],
     export: ["save this conversation as a file", () => head.querySelector("a[download]")?.click()],
     query: ["TEXT: search memory", (words) => navigate(address("/search", { q: words }))],
+    inject: ["load files and folders", () => navigate("/library")],
     memory: ["the documents in memory", () => navigate("/library")],
     mcp: ["other servers", () => navigate("/setup")],
   }, { guarded, hint: (text) => problems.replaceChildren(...(text ? [h("p", { class: "dim" }, text)] : [])) });
   const form = h("form", { class: "ask" }, problems, commands.element, question,
     h("div", { class: "actions" }, button, stop,
-      h("details", { class: "options", open: matchMedia("(min-width: 40rem)").matches }, h("summary", {}, "Options"),
+      h("details", { class: "options", open: matchMedia("(min-width: 40rem) and (min-height: 36rem)").matches }, h("summary", {}, "Options"),
         h("div", { class: "actions" }, mode, h("label", {}, "In ", scope), everywhere, model))));
 
   // `found` resolves with the notebook.

@@ -343,7 +343,7 @@ async function tree(site, state, change, place = "") {
 // Folders that memory follows
 
 async function followed(body, site) {
-  const path = h("input", { name: "path", required: true, autocomplete: "off", spellcheck: "false", placeholder: "~/notes" });
+  const path = h("input", { name: "path", required: true, autocomplete: "off", spellcheck: "false", placeholder: "~/notes or https://…" });
   const list = h("ul", { class: "documents" });
   const begin = async (uris) => {
     await post("/api/library/sync", { uris });
@@ -361,7 +361,7 @@ async function followed(body, site) {
     if (!sources.length) list.append(h("li", { class: "dim" }, "There are no folders yet."));
   };
   body.append(
-    h("p", {}, "Memory is kept in step with these folders: a sync loads new and changed files, and removes the documents of deleted ones."),
+    h("p", {}, "Memory is kept in step with these folders and web pages: a sync loads what is new or changed, and removes the documents of deleted files."),
     site.library.can_write && h("form", { class: "actions", onsubmit: async (event) => {
       event.preventDefault();
       try {
@@ -371,7 +371,7 @@ async function followed(body, site) {
       } catch (error) {
         site.fail(error);
       }
-    } }, h("label", {}, "Folder of this machine ", path), h("button", {}, "Add"), action("Sync all", () => begin([]), site)) || "",
+    } }, h("label", {}, "Folder of this machine, or web page ", path), h("button", {}, "Add"), action("Sync all", () => begin([]), site)) || "",
     list,
     h("h2", {}, "Memory"),
     h("p", {}, `${counted(site.library.documents, "document")}, ${counted(site.library.chunks, "passage")}, ${size(site.library.bytes)}: ${site.library.path}`,
