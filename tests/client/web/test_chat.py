@@ -443,6 +443,18 @@ async def test_at_twice_the_size_the_options_leave_room_to_read(browser: Browser
         await expect(page.get_by_label("Mode", exact=True)).to_be_visible()
 
 
+async def test_on_paper_are_answers_and_nothing_to_press(browser: Browser, program: Program) -> None:
+    async with store_of(program) as store:
+        await store.save_turn(turn("What is tea?", "Leaves.", turn_id="1", session_id="abc"))
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.goto(f"{web.origin}/sessions/abc")
+        await expect(page.locator(".answer")).to_be_visible()
+        await page.emulate_media(media="print")
+        await expect(page.get_by_role("button")).to_have_count(0)
+        await expect(page.get_by_label("Question")).to_be_hidden()
+        await expect(page.locator(".answer")).to_be_visible()
+
+
 async def test_commands_are_offered_and_those_of_the_terminal_named_as_such(
     browser: Browser, program: Program
 ) -> None:

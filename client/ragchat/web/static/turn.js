@@ -210,7 +210,7 @@ function editQuestion(article, turn, view) {
       if (text.value.trim()) view.edit(article, turn, text.value.trim()).catch((error) => form.append(errorBox(error)));
     },
     onkeydown: (event) => event.key === "Escape" && (close(), event.stopPropagation()),
-  }, text, h("button", {}, "Ask in a copy"), button("Cancel", close),
+  }, text, h("div", { class: "actions" }, h("button", {}, "Ask in a copy"), button("Cancel", close)),
     h("p", { class: "dim" }, "The conversation so far is copied, and goes on from here."));
   heading.replaceWith(form);
   text.focus();
