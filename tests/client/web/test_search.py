@@ -138,6 +138,28 @@ async def test_one_types_and_opens_a_hit_by_keyboard_and_the_back_button_returns
 
 
 @pytest.mark.full
+async def test_a_click_opens_the_hit_below_the_one_that_was_reached_by_keyboard(
+    browser: Browser, program: Program
+) -> None:
+    for name in ("green", "black"):
+        lines = "".join(f"Line {number} of the {name} tea.  \n" for number in range(30))
+        write(program, f"{name}.md", f"# {name}\n\n{lines}")
+    assert program("inject", ".").code == 0
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.goto(f"{web.origin}/search?q=green+tea")
+        await expect(page.locator(".hits a").first).to_have_text("green")
+        await page.keyboard.press("ArrowDown")
+        await expect(page.locator(".passage").first).to_contain_text("Line 29")
+        whole = await page.locator(".passage").first.bounding_box()
+        shortened = await page.locator(".passage").nth(1).bounding_box()
+        assert whole
+        assert shortened
+        assert whole["height"] > 2 * shortened["height"]
+        await page.locator(".hits a").nth(1).click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text("black")
+
+
+@pytest.mark.full
 async def test_a_late_answer_never_replaces_a_newer_one(browser: Browser, program: Program) -> None:
     write(program, "tea.md", TEA)
     write(program, "coffee.md", "# Coffee\n\nEspresso is pressed at nine bar.\n")

@@ -52,13 +52,18 @@ export async function show(main, { query, signal }) {
     if (asked.q.trim()) say(`${found.hits.length} passages`);
   }
 
+  // A hit that is reached with the keyboard is shown whole, another one if its text is clicked. It stays so: what
+  // shrinks when it is left moves the link below from under the pointer.
+  const showWhole = (element) => element.closest("li").classList.add("whole");
+  hits.addEventListener("focusin", ({ target }) => target.matches(":focus-visible") && showWhole(target));
+
   function hitElement(hit, index) {
     const link = h("a", { href: `${address("/document", { id: hit.document_id, line: hit.line, chunk: hit.chunk_id })}#L${hit.line}`,
                           onclick: () => history.replaceState({ hit: index }, "") }, hit.title);
     return h("li", {},
       h("h2", {}, link),
       h("p", { class: "place" }, hit.place, hit.heading && ` — ${hit.heading}`),
-      h("p", { class: "passage" }, build(hit.nodes)));
+      h("p", { class: "passage", onclick: (event) => showWhole(event.target) }, build(hit.nodes)));
   }
 
   // At once: a pause would be longer than most searches take. What is typed meanwhile waits for a search, unless
