@@ -80,8 +80,13 @@ class ShownPart(Struct, frozen=True):
 
 
 async def read(memory: MemoryClient, place: Place) -> ShownPart:
-    """A part of a document. Raises what the memory raises."""
-    part = await memory.part(place.document_id, place.line, place.end, place.cursor, PART_TOKENS)
+    """A part of a document. Raises NotFound for a line after its last one, and what the memory raises."""
+    try:
+        part = await memory.part(place.document_id, place.line, place.end, place.cursor, PART_TOKENS)
+    except MemoryRefused as error:
+        if isinstance(error, DocumentUnknown) or place.line == 1:
+            raise
+        raise NotFound("such line: the document is shorter") from error
     return await _shown(memory, part, begins=not place.cursor)
 
 

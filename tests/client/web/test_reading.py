@@ -138,7 +138,7 @@ async def test_lines_are_read_from_any_number_on(shared: Desk) -> None:
         ({"line": "-1"}, 400),
         ({"line": "9" * 30}, 400),
         ({"line": "1", "cursor": "x"}, 400),
-        ({"line": "99999"}, 409),
+        ({"line": "99999"}, 404),
     ],
 )
 async def test_what_is_not_in_memory_is_refused_in_a_sentence(
@@ -148,6 +148,7 @@ async def test_what_is_not_in_memory_is_refused_in_a_sentence(
     response = shared.get("/api/document", **{"id": id, **given})
     assert response.status_code == status
     assert response.json()["error"]["message"].endswith(".")
+    assert "get_document" not in response.text
 
 
 @pytest.mark.parametrize(
