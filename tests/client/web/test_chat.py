@@ -455,6 +455,41 @@ async def test_on_paper_are_answers_and_nothing_to_press(browser: Browser, progr
         await expect(page.locator(".answer")).to_be_visible()
 
 
+async def test_a_document_is_asked_alone_from_where_it_is_read(browser: Browser, program: Program) -> None:
+    program("inject", "-", "--uri", "tea.md", stdin=TEA)
+    program("inject", "-", "--uri", "coffee.md", stdin="# Coffee\n\nCoffee is brewed at 93 degrees.\n")
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.goto(f"{web.origin}/search?q=green+tea")
+        await page.locator(".hits a").first.click()
+        await page.get_by_role("link", name="Ask about this document").click()
+        await expect(page.get_by_label("In", exact=True)).to_have_value("tea.md")
+        await page.get_by_label("Question").fill("At how many degrees is coffee brewed?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("button", name="Retry")).to_be_visible()
+        await expect(page.locator(".answer")).not_to_contain_text("93 degrees")
+        await page.get_by_role("button", name="Ask all").click()
+        await page.get_by_role("button", name="Retry").click()
+        await expect(page.locator(".answer").last).to_contain_text("93 degrees")
+
+
+async def test_what_a_command_opens_is_scrolled_into_view(browser: Browser, program: Program) -> None:
+    program("inject", "-", "--uri", "tea.md", stdin=TEA)
+    async with (
+        serving(program) as web,
+        visiting(browser, web, viewport={"width": 900, "height": 600}) as page,
+    ):
+        await page.get_by_label("Question").fill("How hot is green tea?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("button", name="Why")).to_be_visible()
+        await page.get_by_label("Question").fill("/why")
+        await page.keyboard.press("Enter")
+        why = page.get_by_role("region", name="How this answer was made")
+        await expect(why).to_be_in_viewport()
+        await page.wait_for_function(
+            "(why) => why.getBoundingClientRect().top < innerHeight / 2", arg=await why.element_handle()
+        )
+
+
 async def test_commands_are_offered_and_those_of_the_terminal_named_as_such(
     browser: Browser, program: Program
 ) -> None:

@@ -160,6 +160,7 @@ function opens(text, element, fill = null) {
     if (isOpening && fill && !element.childNodes.length) await fill();
     element.hidden = !isOpening;
     pressed.setAttribute("aria-expanded", `${isOpening}`);
+    if (isOpening) element.scrollIntoView({ block: "nearest" });
   }), { "aria-expanded": "false" });
 }
 

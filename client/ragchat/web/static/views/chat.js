@@ -21,6 +21,7 @@ export async function show(main, { params, query, signal, navigate }) {
   let running = false;
   let listed = null; // resolves when the models are known
   let notebook = decodeURIComponent(params.notebook ?? "").toLowerCase();
+  if (query.get("in")) [place, chosen.scope] = [notebook, query.get("in")];
 
   const problems = h("div", {});
   const path = () => `/api/sessions/${id}`;
