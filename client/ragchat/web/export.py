@@ -22,7 +22,7 @@ _HEAD = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-:root {{ color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }}
+:root {{ color-scheme: light dark; font: 100%/1.5 system-ui, sans-serif; }}
 body {{ max-width: 50rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }}
 article {{ border-top: 1px solid gray; }}
 pre, .text {{ white-space: pre-wrap; }}

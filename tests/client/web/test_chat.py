@@ -12,7 +12,17 @@ import pytest
 
 from ragchat.notebooks.definitions import Notebook, remove, save
 from tests.client.web.test_sessions import store_of
-from tests.support.browser import Browser, Locator, Route, axe, expect, scrolls_sideways, serving, visiting
+from tests.support.browser import (
+    Browser,
+    Locator,
+    Route,
+    axe,
+    chromium_running,
+    expect,
+    scrolls_sideways,
+    serving,
+    visiting,
+)
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program
@@ -431,6 +441,32 @@ async def test_in_a_low_window_the_question_leaves_room_to_read(browser: Browser
         await expect(page.get_by_label("Question")).not_to_be_in_viewport()
         await page.get_by_label("Question").fill("And coffee?")
         await expect(page.get_by_label("Question")).to_be_in_viewport()
+
+
+async def test_a_new_answer_that_is_longer_than_the_window_begins_at_its_top(
+    browser: Browser, program: Program
+) -> None:
+    rows = "".join(f"| tea {number} | {number + 40} degrees |\n" for number in range(20))
+    program("inject", "-", "--uri", "tea.md", stdin=f"# Tea\n\n| Tea | Heat |\n|---|---|\n{rows}")
+    async with (
+        serving(program) as web,
+        visiting(browser, web, viewport={"width": 360, "height": 640}) as page,
+    ):
+        await page.get_by_label("Question").fill("How hot is tea 7?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("button", name="Retry")).to_be_attached()
+        await page.wait_for_function("() => document.querySelector('.turn').getBoundingClientRect().top < 40")
+
+
+async def test_the_page_has_letters_of_the_size_that_the_browser_is_set_to(program: Program) -> None:
+    async with (
+        chromium_running("--blink-settings=defaultFontSize=32") as browser,
+        serving(program) as web,
+        visiting(browser, web) as page,
+    ):
+        for place in ("h1", "textarea", ".sessions"):
+            element = page.locator(place).first
+            assert await element.evaluate("(one) => parseFloat(getComputedStyle(one).fontSize)") >= 32
 
 
 async def test_at_twice_the_size_the_options_leave_room_to_read(browser: Browser, program: Program) -> None:

@@ -18,7 +18,7 @@ async function settled(article, scroll) {
   }
 }
 
-export const scrollToTurn = (article) => settled(article, () => article.scrollIntoView({ block: "start", behavior: "instant" }));
+export const scrollToTurn = (article, block = "start") => settled(article, () => article.scrollIntoView({ block, behavior: "instant" }));
 
 // Change the page without moving what the user may be reading.
 export async function keeping(element, change) {

@@ -166,7 +166,7 @@ export async function show(main, { params, query, signal, navigate }) {
       replaced?.remove();
       const element = turnElement(finished, view);
       live.finish(element);
-      element.scrollIntoView({ block: "nearest" });
+      scrollToTurn(element, "nearest");
       tell(finished);
       settle();
     } catch (error) {
