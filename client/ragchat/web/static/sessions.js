@@ -12,7 +12,7 @@ export const placeOf = (notebook) => notebook ? `/notebooks/${encodeURIComponent
 export function sessionPanel(current, notebook, signal) {
   const list = h("ul", {});
   const places = h("ul", { "aria-label": "Notebooks" });
-  const fresh = h("a", { class: "new" }, "New conversation");
+  const fresh = h("a", {}, "New conversation");
   const words = h("input", { type: "search", "aria-label": "Search conversations", placeholder: "Search" });
   const wide = matchMedia("(min-width: 60rem)");
   const element = h("details", { class: "sessions", open: wide.matches },

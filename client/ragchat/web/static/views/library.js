@@ -1,6 +1,7 @@
 // The library: documents by folder, the folders that memory follows, loads, versions, the journal.
 
 import { ApiError, address, get, post, put, remove, stream } from "../api.js";
+import { ask } from "../dialogs.js";
 import { counted, errorBox, h, number, say } from "../dom.js";
 
 const MOST_FILES = 5000;
@@ -66,16 +67,17 @@ function action(text, work, site, attributes = {}) {
   return button;
 }
 
-// A dialog that asks before something is removed. `choices` are [text, work].
-function ask(site, question, ...choices) {
-  const dialog = h("dialog", { "aria-label": question[0], onclose: () => dialog.remove() },
-    question.filter(Boolean).map((line) => h("p", {}, line)),
-    h("div", { class: "actions" },
-      choices.map(([text, work]) => action(text, async () => { dialog.close(); await work(); }, site)),
-      h("button", { type: "button", onclick: () => dialog.close() }, "Cancel")));
-  document.body.append(dialog);
-  site.signal.addEventListener("abort", () => dialog.remove());
-  dialog.showModal();
+// Asks before something is removed. `choices` are [text, work].
+async function offer(site, title, lines, ...choices) {
+  const pressed = await ask({
+    title, content: lines.filter(Boolean).map((line) => h("p", {}, line)), escape: "no", signal: site.signal,
+    buttons: [["no", "Cancel"], ...choices.map(([text], index) => [`${index}`, text])],
+  });
+  try {
+    await choices[pressed]?.[1]();
+  } catch (error) {
+    site.fail(error);
+  }
 }
 
 // Dropped files, and the jobs that load them
@@ -303,7 +305,7 @@ function documentElement(info, site) {
 }
 
 function forget(info, site) {
-  ask(site, [`Forget ${info.name}? Its ${counted(info.chunks, "passage")} will no longer be found.`,
+  offer(site, `Forget ${info.name}?`, [`Its ${counted(info.chunks, "passage")} will no longer be found.`,
     info.is_copy && "The copy of the file that was dropped here stays on the disk.",
     site.library.can_undo && "This can be undone."],
   ["Forget", async () => {
@@ -335,7 +337,7 @@ async function tree(site, state, change, place = "") {
         opener.setAttribute("aria-expanded", `${!inner.hidden}`);
       } }, "▸");
     return h("li", {}, opener,
-      h("button", { type: "button", class: "folder", "aria-pressed": `${state.in === folder.uri}`, onclick: select(folder.uri) }, folder.name),
+      h("button", { type: "button", "aria-pressed": `${state.in === folder.uri}`, onclick: select(folder.uri) }, folder.name),
       h("span", { class: "dim" }, ` ${number(folder.documents)}`), inner);
   }), !folders.length && h("li", { class: "dim" }, "No folders in it."), more && h("li", { class: "dim" }, "And more; filter by name."));
 }
@@ -389,7 +391,7 @@ function removeSource(source, site) {
     await site.refresh();
   };
   const documents = counted(source.documents, "document");
-  ask(site, [`Remove ${source.name} from the folders that memory follows?`, source.documents > 0 && `Memory holds ${documents} of it.`],
+  offer(site, `Remove ${source.name} from the folders that memory follows?`, [source.documents > 0 && `Memory holds ${documents} of it.`],
     [source.documents ? "Remove, keep its documents" : "Remove", done(false)],
     ...(source.documents ? [[`Remove, forget its ${documents}`, done(true)]] : []));
 }

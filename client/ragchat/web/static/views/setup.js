@@ -84,7 +84,7 @@ function serverElement(server) {
     server.tools.length > 0 && h("details", {},
       h("summary", {}, `${server.tools.length} tools`),
       h("ul", {}, server.tools.map((tool) => h("li", {}, h("strong", {}, tool.label), " ", tool.description.split("\n")[0])))),
-    rules.length > 0 && h("ul", { class: "rules" }, rules.map((tool) => h("li", {},
+    rules.length > 0 && h("ul", {}, rules.map((tool) => h("li", {},
       tool.rule === "never" ? "never allowed: " : tool.rule === "session" ? "allowed in this session: " : "always allowed: ",
       h("strong", {}, tool.label), tool.has_changed ? " (it has changed since: you are asked again) " : " ",
       act("Ask again", "ask_again", tool.name)))));
