@@ -24,6 +24,7 @@ from tests.support.browser import (
     visiting,
 )
 from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.ports import free_port
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program
 from tests.support.servers import GOOD, write
@@ -335,6 +336,33 @@ async def test_a_browser_that_is_signed_out_keeps_the_question_and_goes_on_when_
         await expect((await opened.value).get_by_label("Question")).to_be_visible()
         await page.get_by_label("Question").press("Enter")
         await expect(page.get_by_role("button", name="Retry")).to_be_visible()
+
+
+async def test_a_question_without_an_answer_is_asked_again_after_the_server_was_started_again(
+    browser: Browser, program: Program
+) -> None:
+    password = program.folder / "password"
+    password.write_text("long enough to be one\n", encoding="utf-8")
+    password.chmod(0o600)
+    words = ("--password-file", str(password), "--port", str(free_port()))
+    with OpenAIServer([Reply(""), Reply("Leaves.")]) as model:
+        program = with_model(program, model)
+        async with (
+            serving(program, *words) as web,
+            visiting(browser, web, expected=["ERR_", "401", "409"]) as page,
+        ):
+            await page.get_by_label("Question").fill("What is tea?")
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".failed")).to_contain_text("empty answer")
+            web.stop()
+            async with serving(program, *words) as again:
+                other = await page.context.new_page()
+                await other.goto(again.url)
+                await other.wait_for_url(again.origin + "/")
+                await expect(page.get_by_label("Question")).to_have_value("What is tea?")
+                await page.get_by_label("Question").press("Enter")
+                await expect(page.locator(".answer")).to_contain_text("Leaves.")
+                await expect(page.locator(".turn")).to_have_count(1)
 
 
 async def test_a_model_is_chosen_while_a_server_of_models_is_still_waited_for(

@@ -130,6 +130,8 @@ export async function show(main, { params, query, signal, navigate }) {
     for (const failed of turns.querySelectorAll(".failed")) failed.remove();
     const live = new LiveTurn(asked || turns.lastElementChild?.querySelector("h2").textContent);
     const questions = new Questions();
+    let isNew = false;
+    let isForgotten = false;
     try {
       await opening;
       if (!shown.later.hidden) await shown.showNewest();
@@ -139,6 +141,7 @@ export async function show(main, { params, query, signal, navigate }) {
       turns.append(live.element);
       if (kind === "answer") scrollToTurn(live.element);
       else live.element.scrollIntoView({ block: "nearest" });
+      isNew = !id;
       id ??= (await post("/api/sessions", { notebook }, signal)).session_id;
       // The address says which conversation this is, so that one can come back to its answer.
       const here = home();
@@ -172,6 +175,12 @@ export async function show(main, { params, query, signal, navigate }) {
     } catch (error) {
       for (const hidden of turns.querySelectorAll(".turn[hidden]")) hidden.hidden = false;
       if (signal.aborted) return;
+      // The server, which was started again, knows no conversation without an answer.
+      if (error.code === "SESSION_NOT_FOUND" && !isStored && !isNew) {
+        isForgotten = true;
+        live.element.remove();
+        return;
+      }
       const typed = kind === "research" && mode.value !== kind ? `/research ${asked}` : asked.replace(/^\//, "//");
       question.value ||= typed;
       if (!isStored) history.replaceState(null, "", placeOf(notebook));
@@ -187,6 +196,10 @@ export async function show(main, { params, query, signal, navigate }) {
       problems.replaceChildren(); // One need not wait any more.
       if (document.activeElement === stop) question.focus({ preventScroll: true });
       [running, button.disabled, stop.hidden] = [false, false, true];
+      if (isForgotten) {
+        id = null;
+        run(kind, asked);
+      }
     }
   }
 
