@@ -77,7 +77,7 @@ def _hit(hit: ShownHit) -> str:
     return (
         f'<li><a href="/document?{escape(urlencode(where))}#L{hit.line}">'
         f"{escape(hit.title)}</a> <small>{escape(hit.place)}</small>{heading}"
-        f"<blockquote>{html(hit.nodes)}</blockquote></li>"
+        f'<blockquote class="text">{html(hit.nodes)}</blockquote></li>'
     )
 
 

@@ -209,6 +209,9 @@ async def test_without_scripts_searching_and_reading_work(browser: Browser, tea:
         await page.get_by_role("searchbox").fill("green tea")
         await page.keyboard.press("Enter")
         await expect(page.locator(".hits")).to_contain_text("Green tea is brewed at 75 degrees")
+        assert (
+            "\n" in await page.locator(".hits blockquote").first.inner_text()
+        )  # the lines as they were written
         assert not await scrolls_sideways(page)
         await page.locator(".hits a").first.click()
         await expect(page.locator(".lines")).to_contain_text("for two minutes")
