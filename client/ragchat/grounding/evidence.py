@@ -160,4 +160,4 @@ def _above_rows(hit: Hit) -> str:
     """The header of a table and what introduces it, which its rows do not repeat; "" for other passages."""
     if hit.context or not hit.is_table:
         return hit.context
-    return hit.text.partition("\n")[0] if hit.is_csv else " ".join(_ABOVE_ROWS.findall(hit.text))
+    return hit.text[: hit.columns[1]] if hit.is_csv else " ".join(_ABOVE_ROWS.findall(hit.text))

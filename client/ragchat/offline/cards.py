@@ -181,8 +181,8 @@ def defined(evidence: Evidence, place: int) -> list[Word]:
 def _is_header(evidence: Evidence, place: int) -> bool:
     """Whether a piece is the header of a Markdown table, the line below it, or the header of a CSV file."""
     lines = [evidence.hit.full_text[one.start : one.end] for one in evidence.pieces[place : place + 2]]
-    is_first = place == 0 and evidence.hit.start_line == 1 and evidence.hit.is_csv
-    return is_first or (is_row(lines[0]) and any(map(is_rule, lines)))
+    start, end = evidence.hit.columns
+    return start <= evidence.pieces[place].start < end or (is_row(lines[0]) and any(map(is_rule, lines)))
 
 
 def runs(evidence: Evidence, size: int) -> Iterator[Window]:
@@ -431,8 +431,8 @@ def _header(hit: Hit, start: int, end: int) -> Span:
     text = hit.full_text
     if hit.context:
         return 0, len(hit.context.rstrip())
-    if hit.start_line == 1 and hit.is_csv:
-        return 0, text.index("\n") if "\n" in text else 0
+    if hit.is_csv:
+        return 0, len(text[: hit.columns[1]].rstrip())
     return table_header(text, start) if is_row(text[start:end]) else (0, 0)
 
 

@@ -16,8 +16,9 @@ from ragchat.grounding.pieces import Span, blanked, sentence_spans
 from ragchat.grounding.words import index_terms
 from ragchat.offline.cards import ELLIPSIS
 from ragcommon.contract.search import Hit
+from ragcommon.text.columns import csv_header
 from ragcommon.text.places import Place
-from ragcommon.text.rules import FENCE, ITEM, heading_of, is_row, is_rule, name_columns, searchable
+from ragcommon.text.rules import FENCE, ITEM, heading_of, is_row, is_rule, searchable
 from ragconfig.settings import packaged
 
 MAX_ENTRIES = 12
@@ -79,7 +80,7 @@ def find_list(evidence: Sequence[Evidence]) -> tuple[Evidence, int] | None:
     """The passage with the list that a question asks for, and the offset of its best line."""
     for one in evidence:
         text, is_csv = one.hit.full_text, one.hit.is_csv
-        lines = [piece for piece in one.pieces if is_csv or _is_entry(text[piece.start : piece.end])]
+        lines = [piece for piece in one.pieces if is_csv or is_entry(text[piece.start : piece.end])]
         if len(lines) > 1 and one.coverage(one.pieces, one.question.judged) >= MIN_COVERAGE:
             return one, max(lines, key=lambda piece: one.late([piece])).start
     return None
@@ -92,9 +93,7 @@ def all_of_list(document: str, line: int, evidence: Evidence) -> tuple[Sequence[
     If words of the question occur in some entries only, the other entries are left out.
     """
     lines, is_csv = list(line_spans(document)), evidence.hit.is_csv
-    # The cells of a CSV file may have line breaks.
-    is_record = is_csv and not any(document.count('"', *span) % 2 for span in lines)
-    if not (0 < line <= len(lines)) or not (is_record or _is_entry(document[slice(*lines[line - 1])])):
+    if not (0 < line <= len(lines)) or not (is_csv or is_entry(document[slice(*lines[line - 1])])):
         return None
     first, last = (0, len(lines) - 1) if is_csv else (line - 1, line - 1)
     while (above := _next_of_list(document, lines, first, -1)) is not None:
@@ -102,11 +101,11 @@ def all_of_list(document: str, line: int, evidence: Evidence) -> tuple[Sequence[
     while (below := _next_of_list(document, lines, last, 1)) is not None:
         last = below
     entries = [span for span in lines[first : last + 1] if document[slice(*span)].strip()]
-    has_names = is_csv and name_columns(re.split(r"[,;\t]", document[slice(*entries[0])]))
-    size = has_names or 2 * (len(entries) > 2 and is_rule(document[slice(*entries[1])]))
+    top = csv_header(document)[1] if is_csv else 0
+    size = sum(start < top for start, _ in entries) or 2 * is_rule(document[slice(*entries[:2][-1])])
     header, entries = entries[:size], entries[size:]
     rows = [(span, frozenset(index_terms(document[slice(*span)]))) for span in entries]
-    intro = document[lines[max(0, first - 1)][0] : header[0][1] if header else lines[first][0]]
+    intro = document[lines[max(0, first - 1)][0] : header[-1][1] if header else lines[first][0]]
     named = frozenset(index_terms(f"{names_of(evidence.hit)} {intro}"))
     telling = [word for word in evidence.question.words if not word.is_general and not word.is_in(named)]
     wanted = [word for word in telling if any(word.is_in(terms) for _, terms in rows)]
@@ -116,7 +115,7 @@ def all_of_list(document: str, line: int, evidence: Evidence) -> tuple[Sequence[
     return [*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS)
 
 
-def _is_entry(line: str) -> bool:
+def is_entry(line: str) -> bool:
     return is_row(line) or ITEM.match(line) is not None
 
 
@@ -125,7 +124,7 @@ def _next_of_list(document: str, lines: Sequence[Span], place: int, step: int) -
     for found in (place + step, place + 2 * step):
         line = document[slice(*lines[found])] if 0 <= found < len(lines) else ""
         if line.strip():
-            is_part = _is_entry(line) or (line[0].isspace() and found == place + step)
+            is_part = is_entry(line) or (line[0].isspace() and found == place + step)
             return found if is_part else None
     return None
 
@@ -219,13 +218,13 @@ def _point(document: str, start: int, end: int) -> Span:
         if not _is_text(line):
             continue
         begin = first if begin == stop else begin
-        if _is_entry(line):
+        if is_entry(line):
             room = 0 if is_row(line) else MAX_POINT
             while stop_of_line - first < room and (more := _next_of_list(document, lines, place - 1, 1)):
                 place, stop_of_line = more + 1, lines[more][1]
             return begin, stop_of_line
         while (
-            place < len(lines) and _is_text(below := document[slice(*lines[place])]) and not _is_entry(below)
+            place < len(lines) and _is_text(below := document[slice(*lines[place])]) and not is_entry(below)
         ):
             place, stop_of_line = place + 1, lines[place][1]
         for _, last in sentence_spans(document[first:stop_of_line]):

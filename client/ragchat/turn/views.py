@@ -74,7 +74,9 @@ async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> A
     hit = evidence.hit
     whole = await memory.show(hit.document_id)
     line = hit.text_line + hit.full_text.count("\n", 0, place) - hit.context.count("\n")
-    if len(whole.text) > MAX_CHARACTERS:
+    # The cells of a CSV file may have line breaks.
+    is_broken = hit.is_csv and any(row.count('"') % 2 for row in whole.text.split("\n"))
+    if is_broken or len(whole.text) > MAX_CHARACTERS:
         return None
     listed = all_of_list(whole.text, line, evidence)
     return _listed(whole, hit, *listed, retrieval) if listed else None

@@ -13,15 +13,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragcommon.text.rules import (
-    FENCE,
-    ITEM,
-    MAX_HEADING,
-    MAX_HTML_HEADING,
-    heading_of,
-    heading_text,
-    name_columns,
-)
+from ragcommon.text.columns import csv_header
+from ragcommon.text.rules import FENCE, ITEM, MAX_HEADING, MAX_HTML_HEADING, heading_of, heading_text
 
 # The beginning of a heading in HTML that is not closed.
 OPEN_HEADING = re.compile(r" {0,3}<h([1-6])[\s>](?!.*</h\1>)", re.DOTALL | re.IGNORECASE)
@@ -78,11 +71,10 @@ def paragraphs(text: str, start: int = 0, end: int | None = None) -> Iterator[Bl
 
 
 def csv_blocks(text: str) -> Iterator[Block]:
-    """One table. The first line is its header, unless one of its cells is a number."""
-    end = text.find("\n") + 1
-    cells = re.split(r"[,;\t]", text[:end]) if 0 < end <= MAX_HEADER else []
+    """One table. What is above the names of its columns belongs to its header."""
+    _, end = csv_header(text)
     if text:
-        yield Block(0, len(text), kind="table", header=(0, end) if name_columns(cells) else (0, 0))
+        yield Block(0, len(text), kind="table", header=(0, end if end <= MAX_HEADER else 0))
 
 
 def bibtex_blocks(text: str) -> Iterator[Block]:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from ragcommon.contract.documents import Metadata
+from ragcommon.text.columns import csv_header
 from ragcommon.text.places import Place, within
 from ragcommon.text.rules import FRONT_MATTER, MARKDOWN_NAMES, is_row
 
@@ -89,6 +90,12 @@ class Hit(Struct, frozen=True):
     @property
     def is_csv(self) -> bool:
         return RECORDS.search(self.format_uri) is not None
+
+    @property
+    def columns(self) -> tuple[int, int]:
+        """The span in `full_text` of the row that names the columns of a CSV file; empty without it."""
+        has_header = self.is_csv and (self.context or self.text_line == 1)
+        return csv_header(self.full_text) if has_header else (0, 0)
 
     @property
     def front_matter(self) -> int:

@@ -1,10 +1,10 @@
-"""Rules about text in both programs: scripts, identifiers, headings, names of passages, CSV headers. Pure."""
+"""Rules about text in both programs: scripts, identifiers, headings, names of passages. Pure."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 # Thai, Lao, Myanmar, Khmer, kana, Han: the inside of a character class.
 UNSPACED = (
@@ -85,13 +85,6 @@ def passage_names(title: str, heading: str) -> list[str]:
     """The title of a document and the heading path of a passage; the path alone if the title begins it."""
     begins = f"{heading} > ".startswith(f"{title} > ")
     return [name for name in ([heading] if begins else [title, heading]) if name]
-
-
-def name_columns(cells: Sequence[str]) -> bool:
-    """Whether the cells of a CSV file's first line name its columns: there are several, and no number."""
-    # Compiled when a table first needs it, not at start-up.
-    number = re.compile(r"[\s\"']*[-+]?\d[\d.]*[\s\"']*")
-    return len(cells) > 1 and not any(map(number.fullmatch, cells))
 
 
 def is_row(line: str) -> bool:

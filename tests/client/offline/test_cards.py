@@ -184,6 +184,14 @@ async def test_a_row_of_a_later_passage_comes_with_the_header_of_its_table_or_fi
     assert card.text[slice(*card.best)] == "Petrel;MXQ7"
 
 
+async def test_a_card_of_a_csv_file_has_the_names_of_its_columns_below_a_title() -> None:
+    lines = ["sep=;", "boat;2023;2024", "Skua;4;7", "Petrel;6;5", "Tern;1;2"]
+    passage = place("\n".join(lines), uri="file:///b.csv")
+    [card], _ = await cards_for("How many trips of the boat Petrel in 2024?", passage)
+    assert card.text.splitlines()[:2] == lines[:2]
+    assert card.text[slice(*card.best)] == "Petrel;6;5"
+
+
 def records(count: int) -> list[str]:
     """The lines of a CSV file, its header included."""
     return ["sku,name,supplier", *(f"D-{n},Pipe type {n},Supplier {n % 9}" for n in range(2, count + 1))]

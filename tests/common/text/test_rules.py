@@ -8,7 +8,6 @@ from ragcommon.text.rules import (
     MAX_HEADING,
     MAX_QUERY_CHARACTERS,
     heading_of,
-    name_columns,
     passage_names,
     query_part,
     searchable,
@@ -46,14 +45,6 @@ def test_a_title_that_begins_the_heading_path_is_not_repeated(
 )
 def test_every_character_of_a_script_without_spaces_becomes_a_token(text: str, tokens: list[str]) -> None:
     assert searchable(text).split() == tokens
-
-
-@pytest.mark.parametrize(
-    ("cells", "named"),
-    [(["tree", "age"], True), (["tree", "40"], False), (["tree", ' "4.5"\n'], False), (["alone"], False)],
-)
-def test_cells_name_columns_if_no_number_is_among_them(cells: list[str], named: bool) -> None:
-    assert name_columns(cells) is named
 
 
 @pytest.mark.parametrize(

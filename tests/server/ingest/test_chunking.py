@@ -413,6 +413,14 @@ def test_each_chunk_of_a_csv_file_has_the_first_line_as_context(separator: str) 
     assert [chunk.context for chunk in chunks] == ["", *[f"{lines[0]}\n"] * (len(chunks) - 1)]
 
 
+def test_the_rows_of_a_csv_file_with_a_title_and_years_as_columns_have_these_as_context() -> None:
+    above = "Felled trees, all parks\n\ntree;2022;2023\n"
+    text = above + "".join(f"kind {n};{3 * n};{2 * n}\n" for n in range(60))
+    chunks = flat(split([ChunkerInput(text, False, is_csv=True)], max_tokens=20, count=count_words))
+    assert "".join(texts(text, chunks)) == text
+    assert {chunk.context for chunk in chunks[1:]} == {above}
+
+
 @pytest.mark.parametrize("before", ["", "@string{jl = {Lakes}}\n"])
 @pytest.mark.parametrize("between", ["", "\n"])
 def test_each_entry_of_a_bibliography_is_a_chunk_under_its_key(before: str, between: str) -> None:

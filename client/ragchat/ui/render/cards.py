@@ -16,6 +16,7 @@ from ragchat.offline.answer import markdown_of
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
 from ragcommon.contract.search import RECORDS
+from ragcommon.text.columns import csv_header
 from ragcommon.text.rules import counted, is_row, table_header
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _header(card: Card, citation: Citation | None) -> range:
     """Where the lines of the header above the best row of a table are in the text of a card."""
     text, (start, end) = card.text, card.best
     if citation and RECORDS.search(citation.uri):
-        return range(text.find("\n"))
+        return range(csv_header(text)[1])
     if not is_row(text[start:end]):
         return range(0)
     return range(*table_header(text, text.rfind("\n", 0, start) + 1, gaps=("…",)))
