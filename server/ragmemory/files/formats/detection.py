@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcommon.files.decoding import NoText, NotText, decode
-from ragmemory.files.formats import chats, keep, minified, records, signal
+from ragmemory.files.formats import chats, csv_table, keep, minified, records, signal
 from ragmemory.files.formats.agenda import AGENDA
 from ragmemory.files.formats.archives import OLE
 from ragmemory.files.formats.bookmarks import BOOKMARKS
@@ -153,7 +153,10 @@ def module_of(path: Path, data: bytes) -> str:
         return _module_of_plain(data)
     if path.parent.name in MAILDIR and MAIL.match(data[:MAIL_WITHIN]):
         return "mail"
-    return _module_of_json(path, data) if path.suffix.lower() in JSON else named
+    suffix = path.suffix.lower()
+    if suffix in csv_table.DELIMITERS and csv_table.has_line_breaks(suffix, data):
+        return "csv_table"
+    return _module_of_json(path, data) if suffix in JSON else named
 
 
 def _module_for(path: Path) -> str:

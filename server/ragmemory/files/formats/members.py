@@ -5,14 +5,12 @@ Nothing is written to disk. Nested archives share the limits of the outermost fi
 
 from __future__ import annotations
 
-import csv
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
@@ -21,9 +19,9 @@ from ragcommon.files.decoding import MAX_FILE_BYTES, EmptyText, NotText
 from ragcommon.files.safe_open import too_large
 from ragcommon.text.rules import MARKDOWN_NAMES
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
+from ragmemory.files.formats.csv_table import DELIMITERS, as_table
 from ragmemory.files.formats.detection import EARLIER_PAGES, HIDDEN, SECRETS, Parser, parser_for, read
 from ragmemory.files.formats.file_text import (
-    MAX_CHARACTERS,
     FileText,
     TextBuilder,
     listed,
@@ -31,18 +29,12 @@ from ragmemory.files.formats.file_text import (
     one_line,
 )
 from ragmemory.files.formats.scans import current
-from ragmemory.files.formats.sheets import MAX_ROWS
 from ragmemory.ingest.documents import MARKDOWN, media_type
 
 # Levels of nested archives and e-mails.
 MAX_DEPTH = 3
 MAX_NAME = 200
 PROSE = frozenset(("", ".txt", ".text", ".log", *MARKDOWN_NAMES))
-# Possible delimiters. If several fit equally well, the first one counts: commas are the most likely in cells.
-DELIMITERS = {".csv": "\t;,", ".tsv": "\t"}
-# Rows from which the delimiter is derived.
-FIRST_ROWS = 20
-LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # The name of a note in an export by Joplin, which tells less than its title.
 NAMELESS = re.compile(r"[0-9a-f]{32}\.md")
 # What Notion adds to the names of the files and folders of an export.
@@ -125,7 +117,7 @@ class Members:
         self._builder.add(f"# {shown}", place)
         suffix = path.suffix.lower()
         if suffix in DELIMITERS:
-            found = _as_table(found, DELIMITERS[suffix])
+            found = as_table(found, suffix)
         is_code = found.media_type != MARKDOWN and suffix not in PROSE and parser_for(path) is None
         if (found.media_type or media_type(path.name)) == MARKDOWN:
             found = replace(found, text=lowered(found.text))
@@ -159,42 +151,3 @@ def is_hidden(path: PurePosixPath) -> bool:
     parts = path.parts
     is_named_so = any((part.startswith(HIDDEN) and part != "..") or part == METADATA for part in parts)
     return is_named_so or not EARLIER_PAGES.isdisjoint(pairwise(parts))
-
-
-def _as_table(found: FileText, delimiters: str) -> FileText:
-    """A CSV file of several rows as a table: passages repeat its header, and rows are places.
-
-    Rows are counted as in a spreadsheet.
-    """
-    agreeing = {delimiter: _agreeing(found.text, delimiter) for delimiter in delimiters}
-    delimiter = max(agreeing, key=agreeing.__getitem__)
-    if not agreeing[delimiter] or len(found.text) > MAX_CHARACTERS:
-        return found
-    try:
-        # Counted without keeping their cells, which take many times the memory of the text.
-        count = sum(1 for _ in islice(_rows(found.text, delimiter), MAX_ROWS + 1))
-    except csv.Error:
-        return found
-    if not 1 < count <= MAX_ROWS:
-        return found
-    rows = {number: list(map(one_line, row)) for number, row in _rows(found.text, delimiter)}
-    builder = TextBuilder()
-    builder.add_rows([*rows.values()], [f"row {number}" for number in rows])
-    return replace(builder.build(found.title, found.note), tags=found.tags)
-
-
-def _agreeing(text: str, delimiter: str) -> int:
-    """How many of the first rows have the same number of cells, above one; 0 unless it is most of them."""
-    try:
-        sizes = Counter(len(row) for _, row in islice(_rows(text, delimiter), FIRST_ROWS))
-    except csv.Error:
-        return 0
-    count = max((count for size, count in sizes.items() if size > 1), default=0)
-    return count if 2 * count > sizes.total() else 0
-
-
-def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that have text, with their numbers. Raises csv.Error, also if a quotation is not closed."""
-    lines = (line[0] for line in LINE.finditer(text))
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    return ((number, row) for number, row in enumerate(rows, 1) if any(row))

@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcommon.files.decoding import NotText
-from ragmemory.files.formats import bundles, members
+from ragmemory.files.formats import bundles, csv_table, members
 from ragmemory.files.formats.bundles import read
 from ragmemory.files.formats.file_text import FileText
 from tests.support.documents import archive, pdf
@@ -108,7 +108,7 @@ def test_a_csv_file_that_is_no_table_keeps_its_lines(text: str) -> None:
 def test_the_rows_of_a_csv_file_that_is_too_long_for_a_table_take_no_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(members, "MAX_ROWS", 1_000)
+    monkeypatch.setattr(csv_table, "MAX_ROWS", 1_000)
     text = "cup,number\n" + "reddish,3000\n" * 20_000
     data = archive({"cups.csv": text})
     read(Path("a.zip"), data)
@@ -124,9 +124,9 @@ def test_the_rows_of_a_csv_file_that_is_too_long_for_a_table_take_no_memory(
 def test_a_csv_file_with_too_much_text_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "cup,number\nred,3\n"
     data = archive({"cups.csv": text})
-    monkeypatch.setattr(members, "MAX_CHARACTERS", len(text))
+    monkeypatch.setattr(csv_table, "MAX_CHARACTERS", len(text))
     assert "| red | 3 |" in read(Path("a.zip"), data).text
-    monkeypatch.setattr(members, "MAX_CHARACTERS", len(text) - 1)
+    monkeypatch.setattr(csv_table, "MAX_CHARACTERS", len(text) - 1)
     assert "| red | 3 |" not in read(Path("a.zip"), data).text
 
 

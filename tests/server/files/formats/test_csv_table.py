@@ -1,0 +1,37 @@
+"""CSV files whose cells have line breaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragmemory.files.formats.detection import module_of, read
+
+RECORDS = 'bill,note,state\n1,"late,\nand torn",open\n\n2,,paid\n3,"a ""new"" one",open\n'
+
+
+def test_each_record_whose_cells_have_line_breaks_is_a_row_with_its_number() -> None:
+    found = read(Path("bills.csv"), RECORDS.encode())
+    assert found.text == (
+        "| bill | note | state |\n| --- | --- | --- |\n| 1 | late, and torn | open |\n"
+        '| 2 |  | paid |\n| 3 | a "new" one | open |\n'
+    )
+    assert found.places == [(1, "row 1"), (3, "row 2"), (4, "row 4"), (5, "row 5")]
+    assert found.title == "bills.csv"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", 'bill,note\n1,"late, torn"\n'),
+        ("a.csv", 'pipe,size\n1,2"\n2,3"\n3,4"\n'),
+        ("a.csv", 'bill,note\n1,"late\n2,paid\n'),
+        ("a.csv", 'Alone "here\nor there"\n'),
+        ("a.txt", RECORDS),
+        ("a.tsv", '"'),
+    ],
+)
+def test_other_files_keep_their_lines(name: str, text: str) -> None:
+    assert module_of(Path(name), text.encode()) == "text"
+    assert read(Path(name), text.encode()).text == text
