@@ -29,6 +29,7 @@ from ragchat.offline.views import (
     find_list,
     headings_in,
     highest,
+    is_entry,
     is_name,
     line_spans,
     name_terms,
@@ -95,8 +96,11 @@ def _listed(
     places = dict.fromkeys(place for one in starts for place in within(document.places, one, one))
     last = document.text.count("\n", 0, end) + 1
     citation = Citation.of(1, replace(hit, places=[*places] or hit.places), text, lines=(starts[0], last))
+    following = document.text[end:].lstrip("\n").partition("\n")[0]
     if left_out:
         text += f"\n{ELLIPSIS} {left_out:,} more"
+    elif (hit.is_csv and following) or is_entry(following):
+        text += f"\n{ELLIPSIS}"
     card = Card(1, citation.location, hit.heading, text, (0, 0), hit.score, hit.chunk_id)
     return _answer(markdown_of(card), [citation], [hit], retrieval, [card])
 

@@ -171,6 +171,13 @@ async def test_a_list_of_what_records_hold_has_the_matching_records(memory: Memo
     assert (answer.grounded, answer.citations[0].verified) == (True, True)
 
 
+async def test_a_list_without_the_last_records_says_that_more_follow(memory: MemoryClient) -> None:
+    rows = ["sep=;", "day;guest", "3;Ida", "4;Tom", "5;Ida", "6;Eve"]
+    await memory.inject("\n".join([*rows, ""]), {"uri": "file:///notes/guests.csv"})
+    [card] = (await ask("List all days of the guest Ida", memory)).cards
+    assert card.text.splitlines() == ["sep=;", "day;guest", "3;Ida", "…", "5;Ida", "…"]
+
+
 async def test_records_without_names_of_columns_are_all_looked_at(memory: MemoryClient) -> None:
     text = "Ann,roofer,2\nBen,plumber,3\nEve,painter,4\nTom,plumber,9\n"
     await memory.inject(text, {"uri": "file:///notes/trades.csv"})
