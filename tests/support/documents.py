@@ -131,8 +131,11 @@ def odf_members(kind: str, body: str, styles: str = "") -> dict[str, str]:
     }
 
 
-def xls(sheets: dict[str, list[list[str | float]]]) -> bytes:
-    """A workbook of Excel 97 to 2003: BIFF8 records as the stream of an OLE file. Hidden if named "(…)"."""
+def xls(sheets: dict[str, list[list[str | float]]], merged: Sequence[int] = ()) -> bytes:
+    """A workbook of Excel 97 to 2003: BIFF8 records as the stream of an OLE file. Hidden if named "(…)".
+
+    `merged`: the first and last row and column, from 0, of merged cells in each sheet.
+    """
 
     def record(kind: int, data: bytes) -> bytes:
         return pack("<HH", kind, len(data)) + data
@@ -150,6 +153,7 @@ def xls(sheets: dict[str, list[list[str | float]]]) -> bytes:
     bodies = [
         beginning(0x10)
         + b"".join(cell(y, x, value) for y, row in enumerate(rows) for x, value in enumerate(row))
+        + (record(0xE5, pack("<HHHHH", 1, *merged)) if merged else b"")
         + end
         for rows in sheets.values()
     ]

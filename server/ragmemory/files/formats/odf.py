@@ -123,19 +123,35 @@ def _sheets(document: Element, hidden: set[str], notes: list[str]) -> Iterator[S
     """The sheets; while their rows are read, `notes` are added."""
     for one in document:
         if local(one.tag) == "table":
-            yield Sheet(attribute(one, "name"), attribute(one, "style-name") in hidden, _rows(one, notes))
+            spans = dict[tuple[int, int], int]()
+            is_hidden = attribute(one, "style-name") in hidden
+            yield Sheet(attribute(one, "name"), is_hidden, _rows(one, notes, spans), spans)
 
 
-def _rows(sheet: Element, notes: list[str]) -> Iterator[tuple[int, dict[int, str]]]:
+def _rows(
+    sheet: Element, notes: list[str], spans: dict[tuple[int, int], int]
+) -> Iterator[tuple[int, dict[int, str]]]:
+    """The rows of a sheet as `Sheet` has them; their `spans` are added before."""
     number = 1
     for row in _own_rows(sheet):
         count = _count(row, "number-rows-repeated", MAX_ROWS)
         values = _values(row, notes)
+        spans |= _spans(row, number)
         if values and count > MAX_REPEATED:
             notes.append(REPEATED)
         for repeated in range(min(count, MAX_REPEATED) if values else 0):
             yield number + repeated, values
         number += count
+
+
+def _spans(row: Element, number: int) -> Iterator[tuple[tuple[int, int], int]]:
+    """The cells of a row that span rows: its number and their columns, and the last row."""
+    column = 0
+    for cell in row:
+        if local(cell.tag) in CELLS:
+            if (rows := _count(cell, "number-rows-spanned", MAX_ROWS)) > 1:
+                yield (number, column), number + rows - 1
+            column += _count(cell, "number-columns-repeated", MAX_ROWS)
 
 
 def _values(row: Element, notes: list[str]) -> dict[int, str]:

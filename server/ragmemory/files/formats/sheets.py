@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
 from msgspec import Struct
 
 from ragcommon.text.places import cell_label, row_label
-from ragmemory.files.formats.file_text import MAX_CHARACTERS, TextBuilder, TooMuchText, one_line
+from ragmemory.files.formats.file_text import MAX_CHARACTERS, MAX_REPEATED, TextBuilder, TooMuchText, one_line
 
 MAX_ROWS = 100_000
 MAX_COLUMNS = 200
-# Number formats that are followed: zeros, decimals and a percent sign. Larger numbers are shown without them.
-NUMBER_FORMAT = re.compile(r"""0{1,20}(?:\.(0{1,9}))?((?:\\?\s|"\s*")*%)?""")
-QUOTING = dict.fromkeys(map(ord, '\\"'))
+# Number formats that are followed: digits, decimals, a percent sign, and what is before and after, such as a
+# currency. Thousands are not grouped, which each language does otherwise. Larger numbers are shown without.
+LITERAL = r'(?:"[^"]*"|\\.|\[\$[^\]]*\]|[\s€$£¥])'
+NUMBER_FORMAT = re.compile(rf"({LITERAL}*)(?:#,?#*)?(0{{1,20}})(?:\.(0{{1,9}}))?({LITERAL}*)(%?)({LITERAL}*)")
+# A literal with the text that it shows: that in quotation marks, an escaped character, a currency.
+SHOWN = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]')
+# Colours, and spaces as wide as a character or the cell. After a semicolon is the format of negative numbers.
+LAYOUT = re.compile(r"\[(?!\$)[a-z]+ ?\d*\]|[_*].|;.*", re.IGNORECASE)
 MAX_FORMATTED = 1e15
 
 
 class Sheet(Struct):
-    """`rows` that are present: their numbers, from 1, and the shown values by column, from 0."""
+    """`rows` that are present: their numbers, from 1, and the shown values by column, from 0.
+
+    `spans` are the cells that span rows: by row and column, the last row.
+    """
 
     name: str
     is_hidden: bool
     rows: Iterable[tuple[int, dict[int, str]]]
+    spans: Mapping[tuple[int, int], int] = {}
 
 
 def add_sheets(sheets: Iterable[Sheet], builder: TextBuilder) -> list[str]:
@@ -40,8 +49,13 @@ def add_sheets(sheets: Iterable[Sheet], builder: TextBuilder) -> list[str]:
             notes.append(f"has the hidden sheet {name}")
         rows: list[list[str]] = []
         places: list[str] = []
+        above: dict[int, tuple[str, int]] = {}  # by column: the text of a cell that spans rows, and the last
         for number, values in sheet.rows:
             texts = {at: text for at, text in values.items() if text.strip()}
+            ends = {at: (text, sheet.spans.get((number, at), 0)) for at, text in texts.items()}
+            above = {at: cell for at, cell in (above | ends).items() if number <= cell[1]}
+            if texts:
+                texts |= {at: text for at, (text, _) in above.items() if len(text) <= MAX_REPEATED}
             if any(column >= MAX_COLUMNS for column in texts):
                 notes.append(f"only its first {MAX_COLUMNS} columns were read")
             filled = [column for column in texts if column < MAX_COLUMNS]
@@ -78,13 +92,15 @@ def shown(value: object, number_format: str = "") -> str:
             found = f"{'-' if value < timedelta() else ''}{minutes // 60}:{minutes % 60:02}"
             return f"{found}:{seconds:02}" if "ss" in number_format.lower() else found
         case int() | float() if abs(value) < MAX_FORMATTED and (
-            numbers := NUMBER_FORMAT.fullmatch(number_format)
+            numbers := NUMBER_FORMAT.fullmatch(LAYOUT.sub("", number_format))
         ):
-            decimals, percent = numbers[1] or "", numbers[2] or ""
+            before, digits, decimals, between, percent, after = numbers.groups(default="")
             number = Decimal(repr(value)) * (100 if percent else 1)
             rounded = number.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
-            width = len(number_format) - len(percent) + (value < 0)
-            return f"{rounded:0{width}f}{percent.translate(QUOTING)}"
+            width = len(digits) + len(decimals) + bool(decimals)
+            around = (SHOWN.sub(r"\1\2\3", one) for one in (before, f"{between}{percent}{after}"))
+            shown_number = f"{abs(rounded):0{width}f}".join(around).strip()
+            return f"-{shown_number}" if value < 0 else shown_number
         case float():
             return f"{value:.15g}"
         case datetime():

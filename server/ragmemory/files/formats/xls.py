@@ -47,7 +47,8 @@ def _sheets(book: Book) -> Iterator[Sheet]:
             (number + 1, {at: _shown(book, cell) for at, cell in enumerate(sheet.row(number))})
             for number in range(sheet.nrows)
         )
-        yield Sheet(sheet.name, sheet.visibility != 0, rows)
+        spans = {(top + 1, left): bottom for top, bottom, left, _ in sheet.merged_cells if top + 1 < bottom}
+        yield Sheet(sheet.name, sheet.visibility != 0, rows, spans)
 
 
 def _shown(book: Book, cell: Cell) -> str:

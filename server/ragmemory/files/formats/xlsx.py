@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from ragcommon.text.places import cell_label
-from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, listed, one_line
+from ragmemory.files.formats.file_text import COMMENTS, Damaged, FileText, TextBuilder, listed, one_line
 from ragmemory.files.formats.office import open_office
 from ragmemory.files.formats.sheets import Sheet, add_sheets, shown
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 KIND = "Excel"
 
 
+# An element of the list of merged cells, and the characters that it has at most.
+MERGED = re.compile(rb'mergeCell\s+ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
+MAX_ELEMENT = 50
+BLOCK = 1 << 20
+# A part of the archive that holds comments.
+COMMENT = re.compile(r"xl/(?:threaded)?comments", re.IGNORECASE)
 # The value of a formula that was never calculated.
 UNKNOWN = object()
 
@@ -31,15 +38,33 @@ def read(path: Path, data: bytes) -> FileText:
     unknown: list[str] = []  # cells
     notes = add_sheets(
         (
-            Sheet(sheet.title, sheet.sheet_state != "visible", _rows(workbook, sheet, unknown))
+            Sheet(sheet.title, sheet.sheet_state != "visible", _rows(workbook, sheet, unknown), _spans(sheet))
             for sheet in workbook.worksheets
         ),
         builder,
     )
+    if any(COMMENT.search(name) for name in workbook._archive.namelist()):
+        notes.append(COMMENTS)
     if unknown:
         cells = listed(unknown, " cells")
         notes.append(f"has no calculated values in {cells}: open it in a spreadsheet program and save it")
     return builder.build(path.name, "; ".join(notes))
+
+
+def _spans(sheet: ReadOnlyWorksheet) -> dict[tuple[int, int], int]:
+    """The cells that span rows, as `Sheet` has them. They are listed below the rows."""
+    from openpyxl.utils.cell import range_boundaries
+
+    found, tail = dict[tuple[int, int], int](), b""
+    with sheet._get_source() as source:
+        while part := source.read(BLOCK):
+            tail += part
+            for merged in MERGED.findall(tail):
+                left, top, _, bottom = range_boundaries(merged.decode())
+                if top < bottom:
+                    found[top, left - 1] = bottom
+            tail = tail[-MAX_ELEMENT:]
+    return found
 
 
 def _open(file: IO[bytes]) -> Workbook:

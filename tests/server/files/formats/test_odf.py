@@ -312,6 +312,17 @@ def test_a_spreadsheet_is_read_as_it_is_shown_with_dates_in_iso_8601() -> None:
     assert (found.title, found.note) == ("a.ods", "has the hidden sheet Old")
 
 
+def test_a_cell_of_a_sheet_that_spans_rows_is_in_each_of_them() -> None:
+    covered = "<table:covered-table-cell/>"
+    spanning = cell("Ada", 'table:number-rows-spanned="2"')
+    rows = (row(cell("Who"), cell("Where")), row(spanning, cell("Bern")), row(covered, cell("Chur")))
+    text = f"<office:spreadsheet>{sheet('Trips', *rows, row(cell('Eve'), cell('Genf')))}</office:spreadsheet>"
+    data = archive(odf_members("spreadsheet", text))
+    assert read(Path("a.ods"), data).text.splitlines()[4:] == [
+        *("| Ada | Bern |", "| Ada | Chur |", "| Eve | Genf |")
+    ]
+
+
 def test_a_cell_repeated_over_the_whole_sheet_does_not_fill_the_text() -> None:
     filled = row(cell("x", 'table:number-columns-repeated="16384"'), repeated=1_048_576)
     body = f"<office:spreadsheet>{sheet('S', filled)}</office:spreadsheet>"

@@ -20,6 +20,13 @@ from ragmemory.files.formats.sheets import MAX_COLUMNS, Sheet, add_sheets, shown
         (0.1 + 0.2, "", "0.3"),
         (0.455, "0.0%", "45.5%"),
         (1234, "00000", "01234"),
+        (1234.5, "#,##0.00", "1234.50"),
+        (1234.5, '#,##0.00 "€";[Red]-#,##0.00 "€"', "1234.50 €"),
+        (-3, "#,##0.00\\ [$CHF]", "-3.00 CHF"),
+        (-12, "[$$-409]#,##0_);\\([$$-409]#,##0\\)", "-$12"),
+        (7.25, '_-* #,##0.00 "zł"_-;-* #,##0.00 "zł"_-;_-* "-"_-', "7.25 zł"),
+        (0.5, '0% "of it"', "50% of it"),
+        (6, '0 "x" 0', "6"),
         (timedelta(hours=41, minutes=15), "[h]:mm", "41:15"),
         (timedelta(seconds=-61), "[h]:mm:ss", "-0:01:01"),
         (datetime(2026, 11, 22), "", "2026-11-22"),
@@ -33,6 +40,15 @@ def test_a_value_is_shown_as_in_its_sheet_with_dates_in_iso_8601(
     value: object, number_format: str, text: str
 ) -> None:
     assert shown(value, number_format) == text
+
+
+def test_a_cell_that_spans_rows_is_repeated_in_those_with_text() -> None:
+    rows = [(1, {0: "Ada", 1: "Bern"}), (2, {1: "Chur"}), (3, {}), (4, {1: "Genf"}), (5, {1: "Thun"})]
+    builder = TextBuilder()
+    add_sheets([Sheet("S", False, rows, {(1, 0): 4})], builder)
+    assert builder.build("").text.splitlines()[2:] == [
+        *("| Ada | Bern |", "| --- | --- |", "| Ada | Chur |", "| Ada | Genf |", "|  | Thun |")
+    ]
 
 
 def test_columns_beyond_the_limit_are_left_out_with_a_note() -> None:

@@ -35,6 +35,13 @@ def test_hidden_sheets_are_named() -> None:
     assert found.note == "has the hidden sheet (old)"
 
 
+def test_merged_cells_are_in_each_of_their_rows() -> None:
+    rows: list[list[str | float]] = [["Who", "Where"], ["Ada", "Bern"], ["", "Chur"], ["Eve", "Genf"]]
+    assert read(FILE, xls({"Trips": rows}, merged=(1, 2, 0, 0))).text.splitlines()[4:] == [
+        *("| Ada | Bern |", "| Ada | Chur |", "| Eve | Genf |")
+    ]
+
+
 def test_a_damaged_workbook_is_refused() -> None:
     data = xls({"Costs": [["Item", "Price"]]})
     for broken in (data[:700], data[:512] + bytes(1_024) + data[1_536:]):

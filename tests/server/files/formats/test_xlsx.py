@@ -118,7 +118,7 @@ def test_durations_shares_and_zeros_are_written_as_the_sheet_shows_them() -> Non
         (-7, "0000", "-0007"),
         (4.5, "0.00", "4.50"),
         (2.675, "0.00", "2.68"),
-        (4.5, "#,##0.00 €", "4.5"),
+        (4.5, "#,##0.00 €", "4.50 €"),
         (7e20, "0.00", "7e+20"),
         (date(2026, 11, 22), "dd.mm.yy", "2026-11-22"),
     ]
@@ -127,6 +127,21 @@ def test_durations_shares_and_zeros_are_written_as_the_sheet_shows_them() -> Non
         workbook.active.cell(row, 2, row)
     lines = read(FILE, saved(workbook)).text.strip().split("\n")
     assert [line.split("|")[1].strip() for line in (lines[2], *lines[4:])] == [shown for *_, shown in cells]
+
+
+def test_merged_cells_are_in_each_of_their_rows_and_comments_are_named() -> None:
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    for row in (["Trips of 2024", None], ["Who", "Where"], ["Ada", "Bern"], [None, "Chur"], ["Eve", "Genf"]):
+        sheet.append(row)
+    sheet.merge_cells("A1:B1")
+    sheet.merge_cells("A3:A4")
+    sheet["B4"].comment = openpyxl.comments.Comment("by train", "Ada")
+    found = read(FILE, saved(workbook))
+    assert found.text.splitlines()[4:] == [
+        *("| Who | Where |", "| --- | --- |", "| Ada | Bern |", "| Ada | Chur |", "| Eve | Genf |")
+    ]
+    assert found.note == "has comments, which were not read"
 
 
 def test_a_hidden_sheet_is_read_and_named_as_hidden() -> None:
