@@ -17,7 +17,7 @@ MAX_COLUMNS = 200
 # Number formats that are followed: digits, decimals, a percent sign, and what is before and after, such as a
 # currency. Thousands are not grouped, which each language does otherwise. Larger numbers are shown without.
 LITERAL = r'(?:"[^"]*"|\\.|\[\$[^\]]*\]|[\s€$£¥])'
-NUMBER_FORMAT = re.compile(rf"({LITERAL}*)(?:#,?#*)?(0{{1,20}})(?:\.(0{{1,9}}))?({LITERAL}*)(%?)({LITERAL}*)")
+NUMBER_FORMAT = re.compile(rf"({LITERAL}*)(#,?#*)?(0{{1,20}})(?:\.(0{{1,9}}))?({LITERAL}*)(%?)({LITERAL}*)")
 # A literal with the text that it shows: that in quotation marks, an escaped character, a currency.
 SHOWN = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]')
 # Colours, and spaces as wide as a character or the cell. After a semicolon is the format of negative numbers.
@@ -52,10 +52,10 @@ def add_sheets(sheets: Iterable[Sheet], builder: TextBuilder) -> list[str]:
         above: dict[int, tuple[str, int]] = {}  # by column: the text of a cell that spans rows, and the last
         for number, values in sheet.rows:
             texts = {at: text for at, text in values.items() if text.strip()}
-            ends = {at: (text, sheet.spans.get((number, at), 0)) for at, text in texts.items()}
-            above = {at: cell for at, cell in (above | ends).items() if number <= cell[1]}
-            if texts:
-                texts |= {at: text for at, (text, _) in above.items() if len(text) <= MAX_REPEATED}
+            if texts and sheet.spans:
+                above |= {at: (text, sheet.spans.get((number, at), 0)) for at, text in texts.items()}
+                spanning = ((at, text) for at, (text, last) in above.items() if number <= last)
+                texts |= {at: text for at, text in spanning if len(text) <= MAX_REPEATED}
             if any(column >= MAX_COLUMNS for column in texts):
                 notes.append(f"only its first {MAX_COLUMNS} columns were read")
             filled = [column for column in texts if column < MAX_COLUMNS]
@@ -94,7 +94,9 @@ def shown(value: object, number_format: str = "") -> str:
         case int() | float() if abs(value) < MAX_FORMATTED and (
             numbers := NUMBER_FORMAT.fullmatch(LAYOUT.sub("", number_format))
         ):
-            before, digits, decimals, between, percent, after = numbers.groups(default="")
+            before, grouped, digits, decimals, between, percent, after = numbers.groups(default="")
+            if grouped and value == int(value):
+                decimals = ""  # People ask for 54000, not for 54000.00.
             number = Decimal(repr(value)) * (100 if percent else 1)
             rounded = number.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
             width = len(digits) + len(decimals) + bool(decimals)
