@@ -33,7 +33,7 @@ _FILE = packaged("views.toml")
 _BEGIN = rf"^\W*(?:(?:{_FILE['polite']})\W+)*"
 _PATTERNS = {
     kind: [re.compile(_BEGIN + pattern.format(**_FILE["names"]), re.IGNORECASE) for pattern in _FILE[kind]]
-    for kind in ("lists", "outlines", "contents")
+    for kind in ("lists", "filters", "outlines", "contents")
 }
 _ARTICLE = re.compile(r"^(?:the|an?|my|our|your|this|der|die|das|den|dem|[md]eine?[mnrs]?)\s+", re.IGNORECASE)
 _KIND = r"(?:document|file|notes?|page|dokuments?|datei|notiz|seite)"
@@ -45,9 +45,9 @@ _NO_DEFINITION = r"\s*(?:@|#[ !\[]|//|/?\*(?:[\s*/]|$)|--\s)"
 _QUOTES = " \t?!,;:\"'`“”„‘’«»"
 
 
-def asks_for_list(question: str) -> bool:
-    """Whether a question asks for all items of a list, or all rows of a table."""
-    return any(pattern.match(question) for pattern in _PATTERNS["lists"])
+def asks_for_list(question: str, kind: str = "lists") -> bool:
+    """Whether a question asks for all items of a list, or all rows of a table; with "filters", for some."""
+    return any(pattern.match(question) for pattern in _PATTERNS[kind])
 
 
 def asks_for_outline(question: str) -> tuple[str, bool]:

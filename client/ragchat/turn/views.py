@@ -13,11 +13,13 @@ from msgspec.structs import replace
 
 from ragchat.answer import Answer, Candidate, Card
 from ragchat.errors import NoDocumentMatches, RagChatError
+from ragchat.grounding.evidence import Evidence
 from ragchat.grounding.pieces import Span
 from ragchat.grounding.types import Citation
+from ragchat.grounding.words import index_terms
 from ragchat.memory.matching import match
 from ragchat.memory.types import DocumentText
-from ragchat.offline.answer import markdown_of
+from ragchat.offline.answer import markdown, markdown_of
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.offline.views import (
     MAX_ENTRIES,
@@ -43,6 +45,7 @@ from ragchat.uris import exact_glob, short_names
 from ragcommon.contract.documents import DocumentInfo
 from ragcommon.contract.search import Hit, is_code
 from ragcommon.text.places import file_name, within
+from ragconfig.settings import packaged
 
 # A longer document is not read.
 MAX_CHARACTERS = 1_000_000
@@ -51,6 +54,8 @@ QUERY_CHARACTERS = 1000  # of a document, to find its chunks
 # Passages and documents that are searched for a name.
 NAMED_PASSAGES = 20
 NAMED_DOCUMENTS = 50
+# What a question for a list may be asked with: enumerate, every.
+ASKING = frozenset(index_terms(" ".join(packaged("views.toml")["lists"])))
 MAX_CHUNKS = 100  # of a document, for the chunk ids of citations; memory returns no more at once
 
 
@@ -61,14 +66,23 @@ async def view_of(
     try:
         with anyio.fail_after(limits.seconds):
             if asks_for_list(question):
-                return await _list(grounding, retrieval, memory)
+                return await _list(grounding.evidence, retrieval, memory)
+            if asks_for_list(question, "filters") and (rows := await _rows(grounding, retrieval, memory)):
+                return rows
             return await _outline(question, retrieval, memory)
     except (RagChatError, TimeoutError):
         return None
 
 
-async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> Answer | None:
-    found = find_list(grounding.evidence)
+async def _rows(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> Answer | None:
+    """The rows that hold all that is asked, if the best passage is of a table that has others too."""
+    best = grounding.evidence[:1]
+    found = await _list(best, retrieval, memory) if best and best[0].hit.is_table else None
+    return found if found and found.grounded and f"\n{ELLIPSIS}" in found.cards[0].text else None
+
+
+async def _list(evidences: Sequence[Evidence], retrieval: Retrieval, memory: Memory) -> Answer | None:
+    found = find_list(evidences)
     if found is None:
         return None
     evidence, place = found
@@ -79,8 +93,14 @@ async def _list(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> A
     is_broken = hit.is_csv and any(row.count('"') % 2 for row in whole.text.split("\n"))
     if is_broken or len(whole.text) > MAX_CHARACTERS:
         return None
-    listed = all_of_list(whole.text, line, evidence)
-    return _listed(whole, hit, *listed, retrieval) if listed else None
+    if (listed := all_of_list(whole.text, line, evidence)) is None:
+        return None
+    answer = _listed(whole, hit, *listed, retrieval)
+    terms = evidence.terms | {*index_terms(answer.cards[0].text)} | ASKING
+    if not (missing := evidence.question.missing(terms)):
+        return answer
+    text = markdown(answer.cards, grounded=False, missing=missing)
+    return replace(answer, text=text, citations=[], nearest=answer.citations, grounded=False, missing=missing)
 
 
 def _listed(

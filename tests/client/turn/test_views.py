@@ -10,6 +10,7 @@ import pytest
 from ragchat.answer import Answer
 from ragchat.ingest.loading import load_files
 from ragchat.memory.client import MemoryClient
+from ragchat.offline.answer import NEAREST
 from ragchat.offline.views import MAX_ENTRIES, MAX_ROWS
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.offline import answer_offline
@@ -176,6 +177,27 @@ async def test_a_list_without_the_last_records_says_that_more_follow(memory: Mem
     await memory.inject("\n".join([*rows, ""]), {"uri": "file:///notes/guests.csv"})
     [card] = (await ask("List all days of the guest Ida", memory)).cards
     assert card.text.splitlines() == ["sep=;", "day;guest", "3;Ida", "…", "5;Ida", "…"]
+
+
+GUESTS = "day;guest;boat\n3;Ida;Skua\n4;Tom;Tern\n5;Ida;Tern\n6;Eve;Skua\n"
+
+
+@pytest.mark.parametrize("question", ["Which guests were in the Skua?", "Welche Guests waren in Skua?"])
+async def test_a_question_for_some_records_has_all_of_them(question: str, memory: MemoryClient) -> None:
+    await memory.inject(GUESTS, {"uri": "file:///notes/guests.csv"})
+    answer = await ask(question, memory)
+    assert [card.text for card in answer.cards] == ["day;guest;boat\n3;Ida;Skua\n…\n6;Eve;Skua"]
+    assert answer.grounded
+
+
+async def test_a_list_without_what_is_asked_is_no_certain_answer(memory: MemoryClient) -> None:
+    await memory.inject(GUESTS, {"uri": "file:///notes/guests.csv"})
+    answer = await ask("Enumerate all days, guests and boats of Gannet", memory)
+    assert (answer.grounded, answer.missing) == (False, ["Gannet"])
+    assert answer.text.startswith(f"{NEAREST}\n\n[1] guests.csv:1–5\n")
+    assert answer.text.endswith("Not mentioned there: Gannet")
+    assert not answer.citations
+    assert len(answer.nearest) == 1
 
 
 async def test_records_without_names_of_columns_are_all_looked_at(memory: MemoryClient) -> None:
