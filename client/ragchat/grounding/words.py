@@ -125,7 +125,7 @@ def index_terms(text: str) -> list[str]:
     """
     found = [_stem(name.replace("_", "")) for name in SNAKE_CASE.findall(text)] if "_" in text else []
     for word in _WORD.findall(without_elisions(text)):
-        if _UNSPACED_RUN.fullmatch(word):
+        if not word.isascii() and _UNSPACED_RUN.fullmatch(word):
             found += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
         else:
             found += _terms_of(word)

@@ -104,10 +104,10 @@ def all_of_list(document: str, line: int, evidence: Evidence) -> tuple[Sequence[
     top = csv_header(document)[1] if is_csv else 0
     size = sum(start < top for start, _ in entries) or 2 * is_rule(document[slice(*entries[:2][-1])])
     header, entries = entries[:size], entries[size:]
-    rows = [(span, frozenset(index_terms(document[slice(*span)]))) for span in entries]
     intro = document[lines[max(0, first - 1)][0] : header[-1][1] if header else lines[first][0]]
     named = frozenset(index_terms(f"{names_of(evidence.hit)} {intro}"))
     telling = [word for word in evidence.question.words if not word.is_general and not word.is_in(named)]
+    rows = [(span, frozenset(index_terms(document[slice(*span)]) if telling else ())) for span in entries]
     wanted = [word for word in telling if any(word.is_in(terms) for _, terms in rows)]
     kept = [span for span, terms in rows if all(word.is_in(terms) for word in wanted)]
     if len(kept) < 2:
