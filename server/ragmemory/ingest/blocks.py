@@ -13,7 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragcommon.text.columns import csv_header
+from ragcommon.text.columns import NUMBER, csv_header
 from ragcommon.text.rules import FENCE, ITEM, MAX_HEADING, MAX_HTML_HEADING, heading_of, heading_text
 
 # The beginning of a heading in HTML that is not closed.
@@ -32,6 +32,9 @@ TABLE_RULE = frozenset("|:- \t\r\n")
 MAX_HEADER = 1_000
 # `@article{knuth1984,`; `@string` and `@comment` have no key.
 ENTRY = re.compile(r"^[ \t]*@[a-zA-Z]+[ \t]*[{(][ \t]*(?:(?P<key>[^\s,={}()\"#]{1,200}),)?", re.MULTILINE)
+# The rule below the names of aligned columns, with the line end above it; and what parts these.
+RULE = re.compile(r"\n(?=[^\n]*[-=─━]{5})[-=+|─━┼ \t]+\n")
+COLUMNS = re.compile(r" {2,}| *[|│] *")
 BLANK_LINES = re.compile(r"\n[ \t\r\n\f]*\n")
 # Characters that are split into lines at a time: a list of all lines would take more memory than the text.
 WINDOW = 64_000
@@ -64,10 +67,24 @@ def paragraphs(text: str, start: int = 0, end: int | None = None) -> Iterator[Bl
     """The blocks of plain text: each paragraph with the blank lines after it."""
     end = len(text) if end is None else end
     for match in BLANK_LINES.finditer(text, start, end):
-        yield Block(start, match.end())
+        yield _paragraph(text, start, match.end())
         start = match.end()
     if start < end:
-        yield Block(start, end)
+        yield _paragraph(text, start, end)
+
+
+def _paragraph(text: str, start: int, end: int) -> Block:
+    """A paragraph, or a table with aligned columns, if a rule is below their names."""
+    header = 0
+    for rule in RULE.finditer(text, start, min(end, start + MAX_HEADER)):
+        above = text[start : rule.start()].rpartition("\n")[2]
+        below = text[rule.end() : min(end, rule.end() + MAX_HEADER)].partition("\n")[0]
+        cells = COLUMNS.split(below.strip())
+        if COLUMNS.search(above.strip()) and len(cells) > 1:
+            header = rule.end()
+            if any(map(NUMBER.fullmatch, cells)):  # Other rules part the rows.
+                break
+    return Block(start, end, kind="table", header=(start, header)) if header else Block(start, end)
 
 
 def csv_blocks(text: str) -> Iterator[Block]:

@@ -421,6 +421,31 @@ def test_the_rows_of_a_csv_file_with_a_title_and_years_as_columns_have_these_as_
     assert {chunk.context for chunk in chunks[1:]} == {above}
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Tree         Age   Bed\n------------ ----- ---\n",
+        "ALL TREES        Page 1\n=======================\nTree         Age   Bed\n-----------------------\n",
+        " Tree | Age | Bed \n------+-----+-----\n",
+    ],
+)
+def test_the_rows_of_a_table_with_aligned_columns_have_their_names_as_context(header: str) -> None:
+    sign = " | " if "|" in header else "   "
+    rows = "".join(sign.join([f"Kind{n:03}", f"{3 * n:5}", "A\n"]) for n in range(60))
+    end = "-----------------------\nAll            9999\n\nIt ends here.\n"
+    text = f"Below are the trees.\n\n{header}{rows}{end}"
+    chunks = plain(text)
+    assert "".join(texts(text, chunks)) == text
+    assert {chunk.context for chunk in chunks if "Kind030" in text[chunk.start : chunk.end]} == {header}
+    assert chunks[-1].context in ("", header)
+
+
+@pytest.mark.parametrize("rule", ["-----\n", "-----  x\n", ""])
+def test_a_paragraph_without_columns_or_a_rule_has_no_context(rule: str) -> None:
+    text = "Long ago\n" + rule + "we went  home.\n" * 60
+    assert {chunk.context for chunk in plain(text)} == {""}
+
+
 @pytest.mark.parametrize("before", ["", "@string{jl = {Lakes}}\n"])
 @pytest.mark.parametrize("between", ["", "\n"])
 def test_each_entry_of_a_bibliography_is_a_chunk_under_its_key(before: str, between: str) -> None:
