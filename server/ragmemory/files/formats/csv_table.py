@@ -32,8 +32,8 @@ def read(path: Path, data: bytes) -> FileText:
 
 
 def has_line_breaks(suffix: str, data: bytes) -> bool:
-    """Whether a cell of a CSV file has a line break."""
-    if b'"' not in data:
+    """Whether a cell of a CSV file that is not too long for a table has a line break."""
+    if b'"' not in data or len(data) > MAX_CHARACTERS:
         return False
     try:
         text = decode(data).text

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ragmemory.files.formats import csv_table
 from ragmemory.files.formats.detection import module_of, read
 
 RECORDS = 'bill,note,state\n1,"late,\nand torn",open\n\n2,,paid\n3,"a ""new"" one",open\n'
@@ -35,3 +36,8 @@ def test_each_record_whose_cells_have_line_breaks_is_a_row_with_its_number() -> 
 def test_other_files_keep_their_lines(name: str, text: str) -> None:
     assert module_of(Path(name), text.encode()) == "text"
     assert read(Path(name), text.encode()).text == text
+
+
+def test_a_file_that_is_too_long_for_a_table_keeps_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_table, "MAX_CHARACTERS", len(RECORDS) - 1)
+    assert module_of(Path("a.csv"), RECORDS.encode()) == "text"
