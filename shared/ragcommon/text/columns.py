@@ -15,7 +15,8 @@ from typing import NamedTuple
 DELIMITERS = "\t;|,"
 # Characters from which the delimiter and the header are derived.
 MAX_HEAD = 8_000
-NUMBER = re.compile(r"[-+]?\d[\d.,]*")
+# Not a month, such as 03.2024.
+NUMBER = re.compile(r"(?!(?:0[1-9]|1[0-2])\.(?:19|20)\d\d\Z)[-+]?\d[\d.,]*")
 YEARS = range(1900, 2101)
 
 

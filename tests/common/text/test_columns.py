@@ -20,6 +20,7 @@ from ragcommon.text.columns import csv_header
         ("", "tree\t2022\t2023\t2024\n", "oak\t41\t40\t42\n"),
         ("", "tree|2015|2020|2024\n", "oak|1|2|3\n"),
         ("", "tree,1,2,3\n", "oak,7,8,8\n"),
+        ("", "tree;03.2024;04.2024\n", "oak;7,5;8\n"),
         ("", '"tree\nor bush","age, years",bed\n', "oak,40,A\n"),
         ("", "tree,,age,,bed\n", "oak,,40,,A\n"),
         ("", "tree,age,bed,\n", "oak,40,A\nelm,3,B\n"),
