@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ragcommon.files.decoding import NoText, decode
+from ragcommon.text.columns import csv_header
 from ragmemory.files.formats import text as plain
 from ragmemory.files.formats.file_text import MAX_CHARACTERS, FileText, TextBuilder, one_line
 from ragmemory.files.formats.sheets import MAX_ROWS
@@ -57,6 +58,11 @@ def as_table(found: FileText, suffix: str) -> FileText:
         return found
     rows = {number: list(map(one_line, row)) for number, row in _rows(found.text, delimiter)}
     builder = TextBuilder()
+    # A title and notes above the names of the columns are paragraphs.
+    header = found.text[slice(*csv_header(found.text))]
+    names = [list(map(one_line, row)) for _, row in _rows(header, delimiter)]
+    while names and rows[first := next(iter(rows))] != names[0]:
+        builder.add(" ".join(filter(None, rows.pop(first))), f"row {first}")
     builder.add_rows([*rows.values()], [f"row {number}" for number in rows])
     return replace(builder.build(found.title, found.note), tags=found.tags)
 

@@ -22,6 +22,12 @@ def test_each_record_whose_cells_have_line_breaks_is_a_row_with_its_number() -> 
     assert found.title == "bills.csv"
 
 
+def test_a_title_and_notes_above_the_header_are_paragraphs() -> None:
+    found = read(Path("bills.csv"), f'"Until:","31 March"\nAll bills,,\n\n{RECORDS}'.encode())
+    assert found.text.startswith("Until: 31 March\n\nAll bills\n\n| bill | note | state |\n| --- |")
+    assert found.places[:4] == [(1, "row 1"), (3, "row 2"), (5, "row 4"), (7, "row 5")]
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
