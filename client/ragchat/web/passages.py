@@ -14,7 +14,8 @@ from itertools import groupby, pairwise
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.sanitize import sanitize
 from ragchat.web.markup import Node
-from ragcommon.text.rules import FENCE, is_row, is_rule, name_columns
+from ragcommon.text.columns import DELIMITERS, csv_header
+from ragcommon.text.rules import FENCE, is_row, is_rule
 
 Span = tuple[int, int]
 # Where each cell of a line begins, and the spans of what is not seen.
@@ -24,7 +25,6 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _PIPE = re.compile(r"(?<!\\)\|")
 # Columns, or the lines that some plain texts draw below and between them: "+----+----+", "====  ====".
 _COLUMNS = re.compile(r"\S(?: {3,}| *\t\s*)\S|^\s*[-+=]{2,}[ +][-+= ]*$")
-_DELIMITERS = ",;\t"
 
 
 class Passage:
@@ -40,9 +40,9 @@ class Passage:
         return [self._fixed(self._lines)]
 
     def csv(self) -> list[Node]:
-        header = self._text.partition("\n")[0]
-        has_header = name_columns(re.split(f"[{_DELIMITERS}]", header))
-        return [self._table(self._lines, _csv_cut(header), has_header=has_header)]
+        header = csv_header(self._text)
+        names = self._text[slice(*header)] or self._text.partition("\n")[0]
+        return [self._table(self._lines, _csv_cut(names), header)]
 
     def prose(self, *, tables: bool = True) -> list[Node]:
         """Without `tables`, their rows are shown as they were written."""
@@ -52,8 +52,8 @@ class Passage:
             if kind == "text":
                 nodes += self._styled(lines[0][0], lines[-1][1])
             elif kind == "table" and tables and len(lines) > 1:
-                has_header = is_rule(self._text[slice(*lines[1])])
-                nodes.append(self._table(lines, _row_cut, has_header=has_header))
+                header = lines[0] if is_rule(self._text[slice(*lines[1])]) else (0, 0)
+                nodes.append(self._table(lines, _row_cut, header))
             else:
                 nodes.append(self._fixed(lines))
         return nodes
@@ -81,12 +81,12 @@ class Passage:
     def _fixed(self, lines: Sequence[Span]) -> Node:
         return ["span", {"class": "fixed"}, *self._styled(lines[0][0], lines[-1][1])]
 
-    def _table(self, lines: Sequence[Span], cut: Cut, *, has_header: bool) -> Node:
+    def _table(self, lines: Sequence[Span], cut: Cut, header: Span) -> Node:
         cuts = [cut(self._text[start:end]) for start, end in lines]
         columns = max(len(cells) for cells, _ in cuts)
         rows: list[Node] = []
         for (start, end), (cells, separators) in zip(lines, cuts, strict=True):
-            is_header = has_header and not rows
+            is_header = header[0] <= start < header[1]
             name, attributes = ("th", {"scope": "col"}) if is_header else ("td", {})
             if len(cells) == 1:
                 attributes["colspan"] = str(columns)
@@ -125,8 +125,8 @@ def _row_cut(line: str) -> tuple[Sequence[int], Sequence[Span]]:
 
 
 def _csv_cut(header: str) -> Cut:
-    """What cuts the lines of a CSV file with this header."""
-    delimiter = max(_DELIMITERS, key=header.count)
+    """What cuts the lines of a CSV file with this row that names its columns, or its first one."""
+    delimiter = max(DELIMITERS, key=header.count)
 
     def cut(line: str) -> tuple[Sequence[int], Sequence[Span]]:
         found = [] if line.startswith(ELLIPSIS) else re.finditer(re.escape(delimiter), line)

@@ -88,6 +88,13 @@ def test_a_csv_file_is_a_table_and_its_text_as_it_was_written(text: str, rows: l
     assert (text_of(nodes), cells(nodes)) == (text, rows)
 
 
+def test_the_header_of_a_csv_file_may_stand_below_a_title() -> None:
+    text = "sep=|\nStock in May\nname|kg\nPear, green|5\nFig|1\n"
+    nodes = Passage(text, {}).csv()
+    assert [text_of([one]) for one in elements("th", nodes)] == ["name", "|kg\n"]
+    assert text_of(nodes) == text
+
+
 @pytest.mark.parametrize(
     "text",
     [
