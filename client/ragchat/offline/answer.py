@@ -23,15 +23,12 @@ def nothing(candidates: Sequence[Candidate], *, empty: bool = False, missing: Se
 
 
 def answer_with(
-    shown: Sequence[Window],
-    further: Sequence[Window],
-    candidates: Sequence[Candidate],
-    judgement: Judgement,
+    shown: Sequence[Window], further: Sequence[Window], candidates: Sequence[Candidate], judged: Judgement
 ) -> Answer:
     """The answer that shows windows as cards, the `further` ones with /more."""
     cards, citations = make_cards(shown)
     more = Further(*make_cards(further, len(cards) + 1))
-    grounded, missing = judgement.state is Closeness.GROUNDED, judgement.missing
+    grounded, missing = judged.state is Closeness.GROUNDED, judged.missing
     numbers = {citation.chunk_id: citation.n for citation in citations}
     return Answer(
         markdown(cards, grounded=grounded, missing=missing),
@@ -41,7 +38,7 @@ def answer_with(
         nearest=[] if grounded else citations,
         missing=missing,
         cards=cards,
-        judgement=judgement.recorded,
+        judgement=judged.recorded,
         further=more if more.cards else None,
     )
 

@@ -80,8 +80,13 @@ def find_list(evidence: Sequence[Evidence]) -> tuple[Evidence, int] | None:
     """The passage with the list that a question asks for, and the offset of its best line."""
     for one in evidence:
         text, is_csv = one.hit.full_text, one.hit.is_csv
-        lines = [piece for piece in one.pieces if is_csv or is_entry(text[piece.start : piece.end])]
-        if len(lines) > 1 and one.coverage(one.pieces, one.question.judged) >= MIN_COVERAGE:
+        body = [piece for piece in one.pieces if not heading_of(text[piece.start : piece.end])]
+        lines = [piece for piece in body if is_csv or is_entry(text[piece.start : piece.end])]
+        if len(lines) < 2 or one.coverage(one.pieces, one.question.judged) < MIN_COVERAGE:
+            continue
+        # The question may be about text below the same heading; text right above a list introduces it.
+        best = max(range(len(body)), key=lambda at: one.mean([body[at].matches]))
+        if any(piece in lines for piece in body[best : best + 2]):
             return one, max(lines, key=lambda piece: one.late([piece])).start
     return None
 

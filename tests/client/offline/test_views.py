@@ -141,6 +141,22 @@ async def test_a_list_that_the_question_does_not_name_is_not_shown(question: str
     assert await listed(question, SHED) is None
 
 
+async def test_a_list_is_not_shown_where_the_text_beside_it_is_what_is_asked_for() -> None:
+    document = """# Exit codes
+
+The exit code is 0 after a success, and 1 after a failure.
+
+Others are errors of the shell. These variables are read:
+
+| variable | holds |
+|---|---|
+| HOME | a folder |
+| TOKEN | a key |
+"""
+    assert await listed("Which exit codes are there?", document) is None
+    assert await listed("Which variables are there?", document) == (document.splitlines()[6:], 0)
+
+
 async def test_a_long_list_is_cut_and_the_rest_counted() -> None:
     plums = "# Plums\n\n" + "".join(f"- plum number {number}\n" for number in range(MAX_ROWS + 2))
     found = await listed("List all plums", plums)
