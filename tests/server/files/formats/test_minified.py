@@ -9,7 +9,7 @@ import pytest
 
 from ragmemory.files.formats.detection import Parser
 from ragmemory.files.formats.file_text import FileText
-from ragmemory.files.formats.minified import LONG_LINE, read
+from ragmemory.files.formats.minified import LONG_LINE, SHORT_LINE, read
 from ragmemory.files.reading import read_file
 
 FILE = Path("people.json")
@@ -25,6 +25,31 @@ def test_a_long_element_has_a_line_for_each_of_its_values() -> None:
     found = read(FILE, json.dumps([{"name": "a" * LONG_LINE, "age": 7}, 8]).encode())
     assert found.text.splitlines()[3:] == ['  "age": 7', "},", "8", "]"]
     assert found.places == [(2, "record 1"), (6, "record 2")]
+
+
+def test_an_element_of_a_list_and_a_short_member_of_an_object_have_a_line_each() -> None:
+    value = {
+        "page": {"of": [1, 2], "note": "a {"},
+        "items": [{"name": "Ada", "at": {"city": "Ulm"}}, {"name": "b" * LONG_LINE, "tags": []}],
+        "texts": ["c" * SHORT_LINE],
+    }
+    found = read(FILE, json.dumps(value).encode())
+    assert json.loads(found.text) == value
+    assert found.text.splitlines() == [
+        "{",
+        '  "page": {"of": [1, 2], "note": "a {"},',
+        '  "items": [',
+        '    {"name": "Ada", "at": {"city": "Ulm"}},',
+        "    {",
+        f'      "name": "{"b" * LONG_LINE}",',
+        '      "tags": []',
+        "    }",
+        "  ],",
+        '  "texts": [',
+        f'    "{"c" * SHORT_LINE}"',
+        "  ]",
+        "}",
+    ]
 
 
 @pytest.mark.parametrize("text", ['{"a": 1}', "[]", "7"])
