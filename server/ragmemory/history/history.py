@@ -37,16 +37,17 @@ class History:
         self._writer = writer
         self._cancel_group = cancel_group
 
-    async def versions(self, document: str, limit: int) -> Versions:
+    async def versions(self, document: str, limit: int = MAX_VERSIONS) -> Versions:
         """The newest versions of a document, the current one first. Raises DocumentNotFound."""
-        return await _versions(self._store, document, limit)
+        uri = await self._store.versions.uri_of(document)
+        return Versions(document_id(uri), uri, await self._store.versions.newest(uri, limit))
 
     async def version(self, document: str, number: int | None = None) -> VersionText:
         """A version with its text; the current one if `number` is None.
 
         Raises DocumentNotFound, VersionNotFound, VersionNotKept, MemoryDamaged.
         """
-        found = await _versions(self._store, document, MAX_VERSIONS)
+        found = await self.versions(document)
         return await _read(self._store, found.uri, _find(found, number))
 
     async def difference(
@@ -56,7 +57,7 @@ class History:
 
         Without `before` it is the version before `after`. Raises what `version` raises.
         """
-        found = await _versions(self._store, document, MAX_VERSIONS)
+        found = await self.versions(document)
         new = _find(found, after)
         old = _find(found, before) if before is not None else _previous(found, new)
         new_text = await _read(self._store, found.uri, new)
@@ -69,7 +70,7 @@ class History:
 
         By default the newest earlier one with a text. Raises what `version` and a write raise.
         """
-        found = await _versions(self._store, document, MAX_VERSIONS)
+        found = await self.versions(document)
         kept = [one for one in found.versions[1:] if one.characters is not None]
         earlier = kept if number is None else [_find(found, number)]
         chosen = next((one for one in earlier if one.action != "removed"), None)
@@ -98,11 +99,6 @@ class History:
         elif selection.origin:
             await self._cancel_group(selection.origin)
         return await undo(self._store, self._writer, selection, origin, on_progress)
-
-
-async def _versions(store: Store, document: str, limit: int) -> Versions:
-    uri = await store.versions.uri_of(document)
-    return Versions(document_id(uri), uri, await store.versions.newest(uri, limit))
 
 
 def _find(found: Versions, number: int | None) -> Version:

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
 
-from ragcommon.contract.history import Origin
-from ragcommon.contract.maintenance import (
-    Backup,
-    EmbedderModels,
-    ExportPage,
-    ImportOutcome,
-    PortableDocument,
-    Prepared,
-    Reembedded,
-    Repaired,
-    Stats,
-)
+from ragcommon.contract.maintenance import Backup, EmbedderModels, Reembedded, Repaired, Stats
 from ragconfig.home import user_path
 from ragmemory.embedders import Embedder
 from ragmemory.errors import BackupFailed, BadArgument, EmbedderUnavailable
@@ -52,10 +42,12 @@ class Maintenance:
     ) -> None:
         self.stats = store.stats
         self.verify = store.engine.verify
+        self.prepare_embedder = partial(prepare, embedder)
+        self.export = partial(transfer.export_page, store)
+        self.import_documents = partial(transfer.import_documents, store, writer.queue.submit)
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
-        self._writer = writer
         self._roots = roots
         self._models = models
         self._reembedding = anyio.Lock()
@@ -75,13 +67,6 @@ class Maintenance:
             return await to_thread.run_sync(choices, self._models)
         except ModelUnusable as error:
             raise EmbedderUnavailable("fastembed", error.reason, error.hint) from error
-
-    async def prepare_embedder(self, on_progress: OnProgress) -> Prepared:
-        """Embed a word, for which a model may be downloaded. Progress is counted in bytes.
-
-        Raises EmbedderUnavailable.
-        """
-        return await prepare(self._embedder, on_progress)
 
     async def reembed(self, on_progress: OnProgress, *, switch: bool = True) -> Reembedded:
         """Recompute all embeddings with the configured embedder; without `switch`, they are not used yet.
@@ -114,13 +99,3 @@ class Maintenance:
             raise BackupFailed(str(target), f"it {NOT_ALLOWED}")
         size = await self._store.engine.backup(place, force=force, on_progress=on_progress)
         return Backup(str(target), size, (await self._store.stats()).documents)
-
-    async def export(self, after: int = 0, *, vectors: bool = False, uris: Sequence[str] = ()) -> ExportPage:
-        """A page of the documents with their texts: see `transfer`."""
-        return await transfer.export_page(self._store, after, vectors=vectors, uris=uris)
-
-    async def import_documents(
-        self, documents: Sequence[PortableDocument], origin: Origin
-    ) -> list[ImportOutcome]:
-        """Store exported documents; the outcomes are in the same order."""
-        return await transfer.import_documents(self._store, self._writer.queue.submit, documents, origin)

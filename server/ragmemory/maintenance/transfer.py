@@ -35,7 +35,9 @@ _PAGE_BYTES = 1_000_000
 _VERSIONS_BYTES = 10_000_000
 
 
-async def export_page(store: Store, after: int, *, vectors: bool, uris: Sequence[str] = ()) -> ExportPage:
+async def export_page(
+    store: Store, after: int = 0, *, vectors: bool = False, uris: Sequence[str] = ()
+) -> ExportPage:
     """The documents after the one with this number, 0 for the first; with `uris`, only these.
 
     Raises MemoryDamaged.
