@@ -73,7 +73,7 @@ def _refuse(error: WrongUsage, *, json: bool) -> int:
 
 
 def _run(run: Invocation) -> int:
-    from ragchat.console import leaf
+    from ragcommon.errors import leaf
 
     try:
         run.start_log()

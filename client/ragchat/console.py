@@ -73,13 +73,6 @@ class Failure:
     hint: str = ""
 
 
-def leaf(error: BaseException) -> BaseException:
-    """The first error in an exception group, else the error itself."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
 def describe(error: BaseException) -> Failure:
     """Describe any exception in a sentence without secrets. The traceback goes to the log only."""
     from ragconfig.redaction import redacted
@@ -89,7 +82,7 @@ def describe(error: BaseException) -> Failure:
 
 
 def _described(error: BaseException) -> Failure:
-    from ragcommon.errors import StructuredError, of_the_system
+    from ragcommon.errors import StructuredError, leaf, of_the_system
     from ragmcp.errors import RagMcpError
 
     error = of_the_system(error) or leaf(error)

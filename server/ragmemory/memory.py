@@ -13,6 +13,7 @@ import anyio
 from ragcommon.contract.documents import Injected
 from ragcommon.contract.history import Origin
 from ragcommon.contract.search import QueryResult
+from ragcommon.errors import leaf
 from ragconfig.settings import load_settings
 from ragmcp.concurrency import require_asyncio
 from ragmemory.app import make_service
@@ -113,9 +114,8 @@ class Memory:
         if self._serving is None or not self._opened.is_set():
             raise self._unusable(_NOT_OPEN)
         if self._serving.done() and not self._serving.cancelled() and (error := self._serving.exception()):
-            while isinstance(error, BaseExceptionGroup):
-                error = error.exceptions[0]
-            raise self._unusable(f"it was closed by an error, {error!r}") from error
+            cause = leaf(error)
+            raise self._unusable(f"it was closed by an error, {cause!r}") from cause
 
     def _unusable(self, reason: str) -> MemoryUnusable:
         return MemoryUnusable(self.service.engine.place, reason, hint="")

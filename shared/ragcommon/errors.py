@@ -159,10 +159,16 @@ _NO_MEMORY = (
 _ENOUGH_BYTES = 2**26
 
 
-def of_the_system(error: BaseException) -> StructuredError | None:
-    """The error for an exception that the operating system caused; None for another one."""
+def leaf(error: BaseException) -> BaseException:
+    """The first error in an exception group, else the error itself."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    return error
+
+
+def of_the_system(error: BaseException) -> StructuredError | None:
+    """The error for an exception that the operating system caused; None for another one."""
+    error = leaf(error)
     if str(error) == _NO_THREAD and _can_allocate():
         hint = "Close other programs, or raise the limit on your user's processes and threads (`ulimit -u`)."
         return SystemRefused("The system gives this program no more threads", "", hint)

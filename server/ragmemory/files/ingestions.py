@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from ragcommon.contract.files import FileOutcome, Ingestion, SyncOutcome
 from ragcommon.contract.history import Origin
-from ragcommon.errors import StructuredError, of_the_system
+from ragcommon.errors import StructuredError, leaf, of_the_system
 from ragcommon.files.uris import is_address, path_of, without_userinfo
 from ragconfig.home import UnknownHome, user_path
 from ragconfig.repository import may_hold, root_of
@@ -343,7 +343,7 @@ class Ingestions:
                 await run.loading.settle()
             run.end("cancelled" if run.scope.cancelled_caught else "completed")
         except* Exception as group:
-            error = _first(group)
+            error = leaf(group)
             if not isinstance(error, RagMemoryError):
                 logger.error("The ingestion %s failed", run.job.job_id, exc_info=group)
             run.end("failed", _in_words(error))
@@ -505,10 +505,5 @@ def _sync_outcome(run: JobRun, uris: set[str]) -> SyncOutcome:
     return SyncOutcome(status, Counter(one.status for one in mine), error)
 
 
-def _in_words(error: Exception) -> StructuredError:
+def _in_words(error: BaseException) -> StructuredError:
     return error if isinstance(error, RagMemoryError) else of_the_system(error) or IngestionFailed(str(error))
-
-
-def _first(group: BaseExceptionGroup[Exception]) -> Exception:
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
