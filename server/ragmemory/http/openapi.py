@@ -20,31 +20,22 @@ _MESSAGE = {
     "properties": {"jsonrpc": {"const": "2.0"}, "id": _ID, "method": _TEXT, "params": _ANY},
     "required": ["jsonrpc"],
 }
+# The `data` of an error, and what a failed tool returns instead of its own structured content.
+_DATA = {"type": "object", "properties": {"errorCode": _TEXT, "details": _ANY, "requestId": {}}}
+_FAILURE = {**_DATA, "required": ["errorCode"]}
 _ERROR = {
     "type": "object",
     "properties": {
         "id": {"type": ["integer", "string", "null"]},
         "error": {
             "type": "object",
-            "properties": {
-                "code": {"type": "integer"},
-                "message": _TEXT,
-                "data": {
-                    "type": "object",
-                    "properties": {"errorCode": _TEXT, "details": _ANY, "requestId": {}},
-                },
-            },
+            "properties": {"code": {"type": "integer"}, "message": _TEXT, "data": _DATA},
             "required": ["code", "message"],
         },
     },
     "required": ["error"],
 }
-# What a failed tool returns instead of its own structured content.
-_FAILURE = {
-    "type": "object",
-    "properties": {"errorCode": _TEXT, "details": _ANY, "requestId": {}},
-    "required": ["errorCode"],
-}
+
 _PUBLIC: dict[str, Any] = {"security": []}
 
 
