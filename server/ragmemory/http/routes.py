@@ -60,13 +60,16 @@ def make_app(
             Route("/.well-known/mcp", views.description),
             Route("/metrics", views.metrics_text),
             Route(OPENAPI, views.openapi),
-            Route(MCP, _Application(endpoint)),
-            Route(SSE, _Application(endpoint.sse)),
-            Route(MESSAGES, _Application(endpoint.messages)),
-            Route(OWNER_PATH, _Application(owner)),
         ],
         redirect_slashes=False,
     )
+    # Not among the routes, which would call a method with a request.
+    apps: dict[str, ASGIApp] = {
+        MCP: endpoint,
+        SSE: endpoint.sse,
+        MESSAGES: endpoint.messages,
+        OWNER_PATH: owner,
+    }
 
     def guard(authorize: Authorize | None) -> Guard:
         return Guard(access, metrics.count_refused, limited(authorize))
@@ -83,19 +86,9 @@ def make_app(
         elif memories is not None and memories.issuer is not None and path.startswith(f"{METADATA}{MCP}/"):
             await public.admit(memories.describe, scope, receive, send)
         else:
-            await guards.get(path, private).admit(router, scope, receive, send)
+            await guards.get(path, private).admit(apps.get(path, router), scope, receive, send)
 
     return app
-
-
-class _Application:
-    """An ASGI application as a route takes it: a method would be called with a request."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
 
 
 @dataclass(frozen=True)
