@@ -64,6 +64,13 @@ class ChatContext:
         """The conversation's memory."""
         return self.conversation.memory
 
+    @property
+    def last_turn(self) -> Turn:
+        """The last turn, for the commands that the table allows only then."""
+        turn = self.conversation.last_turn
+        assert turn is not None
+        return turn
+
     async def answer(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
         """Take a turn and show it. Raises what the turn raises."""
         from ragchat.ui.render.answer import AnswerView

@@ -22,13 +22,13 @@ async def research(context: ChatContext, question: str) -> None:
         return (await context.conversation.research(question, emit, context.approve)).turn
 
     await context.answer(report)
-    if context.confirm is None or not _last(context).answer.citations:
+    if context.confirm is None or not context.last_turn.answer.citations:
         return
     if await context.confirm("Store the report in memory?"):
         from ragchat.ingest.loading import load_text
         from ragchat.sessions.document import report_as_document
 
-        stored = await load_text(context.memory, *report_as_document(_last(context)))
+        stored = await load_text(context.memory, *report_as_document(context.last_turn))
         context.screen.note(stored.error or f"Stored as {stored.uri}. /undo removes it.")
         await context.update_memory_status()
 
@@ -37,7 +37,7 @@ async def show_sources(context: ChatContext, argument: str) -> None:
     """Show the cited passages, or passage N, in full."""
     from ragchat.ui.render.sources import passage
 
-    turn = _last(context)
+    turn = context.last_turn
     cited: dict[int, set[int]] = {}
     for citation in turn.answer.sources:
         cited.setdefault(citation.chunk_id, set()).add(citation.n)
@@ -65,7 +65,7 @@ async def show_more(context: ChatContext, _: str) -> None:
 async def show_why(context: ChatContext, _: str) -> None:
     from ragchat.ui.render.why import why
 
-    context.screen.show(*why(_last(context)))
+    context.screen.show(*why(context.last_turn))
 
 
 async def reasoning(context: ChatContext, argument: str) -> None:
@@ -90,11 +90,5 @@ async def retry(context: ChatContext, _: str) -> None:
 async def copy(context: ChatContext, _: str) -> None:
     from ragchat.ui import clipboard
 
-    method = await clipboard.copy(_last(context).answer.text, context.screen.out)
+    method = await clipboard.copy(context.last_turn.answer.text, context.screen.out)
     context.screen.note(f"Copied the answer to the clipboard with {method}.")
-
-
-def _last(context: ChatContext) -> Turn:
-    turn = context.conversation.last_turn
-    assert turn is not None  # the table allows these commands only then
-    return turn

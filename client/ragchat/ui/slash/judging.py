@@ -24,9 +24,7 @@ async def _save(context: ChatContext, verdict: Verdict, place: str) -> None:
     from ragchat.evaluation.cases import confirmation
     from ragchat.evaluation.store import save_verdict
 
-    conversation = context.conversation
-    assert conversation.last_turn is not None  # the table allows these commands only then
-    case = await save_verdict(conversation, conversation.last_turn.turn_id, verdict, place)
+    case = await save_verdict(context.conversation, context.last_turn.turn_id, verdict, place)
     context.screen.note(confirmation(case))
 
 

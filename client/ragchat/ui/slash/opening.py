@@ -106,8 +106,7 @@ async def _open_file(context: ChatContext, place: CitedPlace, *, wants_original:
 def _cited(context: ChatContext, number: str) -> CitedPlace:
     """Raises CommandNotPossible."""
 
-    turn = context.conversation.last_turn
-    assert turn is not None  # the table allows the command only then
+    turn = context.last_turn
     cited = sorted(turn.answer.sources, key=lambda citation: citation.n)
     wanted = number.strip("[]")
     citation = next((found for found in cited if not wanted or str(found.n) == wanted), None)
