@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from ragmcp.protocol.schema.prompts import PromptInfo
 
 T = TypeVar("T")
-P = TypeVar("P", ExportPage, MapPage, SourcePage)
+P = TypeVar("P", DocumentPage, ExportPage, JournalPage, MapPage, SourcePage)
 
 # Reads take milliseconds, but the first query to a large memory builds its index.
 READ_SECONDS = 300.0
@@ -191,16 +191,14 @@ class MemoryClient:
 
     async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> DocumentPage:
         """The first `limit` documents by URI (None: all) that match a filter as for `query`."""
+        most = MAX_DOCUMENTS if limit is None else min(limit, MAX_DOCUMENTS)
+        arguments = {"filter": filter, "max_tokens": MAX_TOKENS, "limit": most}
         documents: list[DocumentInfo] = []
-        arguments: dict[str, Any] = {"filter": filter, "max_tokens": MAX_TOKENS}
-        while True:
-            wanted = MAX_DOCUMENTS if limit is None else limit - len(documents)
-            arguments["limit"] = min(wanted, MAX_DOCUMENTS)
-            page = await self._typed("list_documents", arguments, DocumentPage)
+        async for page in self._pages("list_documents", arguments, DocumentPage):
             documents += page.documents
-            if not page.next_cursor or len(documents) == limit:
-                return DocumentPage(documents, page.total)
-            arguments["cursor"] = page.next_cursor
+            if limit is not None and len(documents) >= limit:
+                break
+        return DocumentPage(documents[:limit], page.total)
 
     async def document_page(
         self,
@@ -277,13 +275,12 @@ class MemoryClient:
     async def journal(self, limit: int = 100) -> list[Entry]:
         """The last writes, newest first."""
         entries: list[Entry] = []
-        arguments: dict[str, Any] = {"max_tokens": MAX_TOKENS}
-        while True:
-            page = await self._typed("list_journal", arguments | {"limit": limit - len(entries)}, JournalPage)
+        arguments = {"limit": limit, "max_tokens": MAX_TOKENS}
+        async for page in self._pages("list_journal", arguments, JournalPage):
             entries += page.entries
-            if not page.next_cursor or len(entries) == limit:
-                return entries
-            arguments["cursor"] = page.next_cursor
+            if len(entries) >= limit:
+                break
+        return entries[:limit]
 
     async def undo(
         self,
