@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
 
 import msgspec
 from msgspec import Struct
@@ -45,7 +44,6 @@ class Changes(Struct, frozen=True):
         return hashlib.blake2b(msgspec.msgpack.encode(chunks), digest_size=16).digest()
 
 
-@lru_cache(1_000)
 def indexed_title(uri: str, title: str) -> str:
     """The title by which the chunks of a document are found: with the name of its file, if that says more."""
     if "/" not in uri or uri.startswith(("http://", "https://")):
