@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import nullcontext
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 from msgspec import structs
@@ -185,8 +185,7 @@ async def export(run: Invocation) -> None:
     console, name = run.console, run.arguments.output
     notebook = load(folder_of(run.settings), run.arguments.name)
     path = user_path(name)
-    with ExitStack() as stack:
-        file: IO[bytes] = sys.stdout.buffer if name == "-" else stack.enter_context(new_file(path))
+    with nullcontext(sys.stdout.buffer) if name == "-" else new_file(path) as file:
         async with run.memory() as memory, run.sessions() as store:
             infos = await store.list(notebook=notebook.name)
             sessions = [record_of(await store.load(info.session_id)) for info in reversed(infos)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from io import BufferedReader, FileIO
 from typing import IO, TYPE_CHECKING
 
@@ -34,8 +34,7 @@ async def export(run: Invocation) -> None:
     console, name = run.console, run.arguments.file
     to_stdout = name == "-"
     path = user_path(name)
-    with ExitStack() as stack:
-        file = sys.stdout.buffer if to_stdout else stack.enter_context(new_file(path))
+    with nullcontext(sys.stdout.buffer) if to_stdout else new_file(path) as file:
         async with run.memory() as memory:
             with run.progress("Exporting", shown=not to_stdout) as on_progress:
                 documents = await write(memory, file, on_progress, vectors=run.arguments.vectors)
