@@ -207,3 +207,9 @@ def test_the_hint_of_a_tool_error_is_apart_from_its_message() -> None:
         "details": {"path": "a", "hint": "Free some space."},
         "requestId": 1,
     }
+
+
+def test_that_the_user_declined_is_told_without_details() -> None:
+    error = errors.InputDeclined("The user declined.")
+    wire = error_object(error, 7)
+    assert (wire.code, wire.message, wire.data) == (-1, "The user declined.", {"errorCode": "INPUT_DECLINED"})

@@ -638,6 +638,12 @@ async def test_the_model_is_told_of_passages_that_had_no_room() -> None:
     assert "[There is no room for 3 passages found." in server.requests[-1]["messages"][-1]["content"]
 
 
+async def test_a_passage_that_a_tool_finds_again_is_referred_to_by_its_number() -> None:
+    memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
+    _, _, server = await model_turn("Why?", memory, Reply(tool_calls=[("Query", {})]), Reply("Blue [1]."))
+    assert server.requests[-1]["messages"][-1]["content"] == "[Found as well, and given above: [1].]"
+
+
 class Broken(ListMemory):
     """Its tools fail and say so little."""
 

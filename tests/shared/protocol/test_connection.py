@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from ragmcp.errors import InvalidRequest, MessageTooLarge, MethodNotFound, WireError
 from ragmcp.protocol.connection import Answered, Cancelled, Connection, Event, Reply, Unusable
-from ragmcp.protocol.jsonrpc import Notification, Request
+from ragmcp.protocol.jsonrpc import MAX_BATCH_MESSAGES, Notification, Request
 
 LIMIT = 10_000
 
@@ -229,6 +229,15 @@ def test_what_is_wrong_in_a_batch_is_answered_within_it() -> None:
     assert [member["id"] for member in json.loads(connection.answer(1, {}))] == [None, 1]
     ((first, second),) = replies(connection.receive(b"[1,2]\n"))
     assert first["error"]["code"] == second["error"]["code"] == -32600
+
+
+def test_a_batch_of_too_many_messages_is_answered_by_one_object() -> None:
+    line = batch(*[{"id": number, "method": "m"} for number in range(MAX_BATCH_MESSAGES + 1)])
+    (answer,) = replies(batching().receive(line))
+    assert (
+        answer["error"]["message"] == f"Invalid request: a batch holds at most {MAX_BATCH_MESSAGES} messages."
+    )
+    assert len(batching().receive(batch(*json.loads(line)[1:]))) == MAX_BATCH_MESSAGES
 
 
 def test_an_empty_batch_is_answered_by_one_object() -> None:
