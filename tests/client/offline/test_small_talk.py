@@ -33,6 +33,23 @@ def test_a_question_about_the_program_is_answered_with_what_it_does(message: str
     assert "ragchat inject" in reply
 
 
+@pytest.mark.parametrize(
+    ("message", "command"),
+    [
+        ("more", "/more"),
+        ("open the second source", "/open"),
+        ("Where does it say that?", "/sources"),
+        ("wo steht das?", "/sources"),
+        ("What files do you have?", "/memory"),
+        ("list my documents", "/memory"),
+        ("forget that", "/forget"),
+        ("welche Dokumente hast du?", "/memory"),
+    ],
+)
+def test_a_command_in_words_is_answered_with_the_command(message: str, command: str) -> None:
+    assert command in (small_talk(message) or "")
+
+
 def test_the_reply_has_the_language_of_the_message() -> None:
     assert (small_talk("thanks") or "").startswith("You're welcome")
     assert (small_talk("danke") or "").startswith("Gern")
