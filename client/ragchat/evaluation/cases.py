@@ -18,7 +18,7 @@ from ragchat.grounding.types import Citation
 from ragchat.llm.types import OFFLINE
 from ragchat.memory.matching import Catalogue, called
 from ragchat.scripts.script import Expectation, as_list, load_script
-from ragchat.turn.followup import depends
+from ragchat.turn.followup import refers_back
 from ragchat.turn.types import Turn
 from ragchat.uris import exact_glob, passage_location, short_location, short_uri
 
@@ -100,7 +100,7 @@ async def case_of(
     return Case(
         case_id=turn.turn_id,
         question=turn.question,
-        after=[one.question for one in earlier[-MAX_AFTER:]] if depends(turn.question) else [],
+        after=[one.question for one in earlier[-MAX_AFTER:]] if refers_back(turn.question, earlier) else [],
         verdict=verdict,
         answer=turn.answer.text,
         sources=sources,

@@ -12,14 +12,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from ragchat.grounding.facts import DATE, folded
-from ragchat.grounding.words import MONTHS, content_words, is_general, is_unspaced, words
+from ragchat.grounding.words import (
+    MONTHS,
+    content_words,
+    is_general,
+    is_unspaced,
+    words,
+)
+from ragchat.offline.small_talk import small_talk
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS, query_part
 
 # A question that begins like this asks the same about something else …
 _ELLIPTIC = re.compile(
-    r"(what|how) about\b|what else\b|same for\b|was ist mit\b|wie (steht|sieht) es\b|was noch\b|sonst noch\b"
-    r"|qu'en est\b|quoi d'autre\b|(y )?qué hay de\b|e per quanto\b|至于|那么?",
+    r"(what|how) about\b|what else\b|same for\b|was ist mit\b|wie (steht|sieht) es\b|was noch\b"
+    r"|sonst noch\b|qu'en est\b|quoi d'autre\b|(y )?qué hay de\b|e per quanto\b|至于|那么?",
     re.IGNORECASE,
 )
 # … and one that begins like this may do so, if it has few content words.
@@ -28,6 +35,17 @@ _OPENER = re.compile(
     r"|还有|以及|而且|但是?|では|それで|じゃあ",
     re.IGNORECASE,
 )
+# What may be small talk before a question: "thanks, and the price?", "ok so who wrote it?".
+_PRELUDE = re.compile(rf"(.+?)(?:[,;.!?]+\s+|\s+(?={_OPENER.pattern}))", re.IGNORECASE | re.DOTALL)
+# A correction of the last question: "no, the launch", "not 2024, 2025", "I meant the other one".
+_CORRECTION = re.compile(
+    r"(?:(?:no|nein|non|nee|sorry)[,.;!]\s*"
+    r"|(?:not|nicht|pas)\b(?P<wrong>[^,;.?]*?)(?:[,;.]\s*|\s(?=but|sondern|mais))(?:(?:but|sondern|mais)\b\s*)?"
+    r"|(?:i (?:mean|meant)|ich mein(?:t)?e)\b\s*)+",
+    re.IGNORECASE,
+)
+# The number of a source that was shown: "what does [2] say about fees?"
+_SHOWN = re.compile(r"(?<![\w\])])\[(\d{1,2})\]")
 _PRONOUNS = frozenset(
     word
     for language in (
@@ -88,6 +106,44 @@ BARE_WORDS = 3
 CARRIED_WORDS = 12
 
 
+def question_of(message: str, history: Sequence[Turn]) -> str:
+    """The question that a message asks, without small talk before it.
+
+    A correction of the last question has that question before it, without what it replaces, and the number of
+    a source becomes its title.
+    """
+    question = _without_small_talk(message)
+    if not history:
+        return question
+    correction = _CORRECTION.match(message)
+    if correction and len(content_words(message)) <= REFERRING_WORDS:
+        right, wrong = message[correction.end() :], correction["wrong"]
+        if _QUESTION_WORDS.isdisjoint(words(right)[:1]):
+            question = _corrected(_before(history).question, wrong or "", right)
+        elif wrong is None:
+            question = right
+    last = history[-1].answer
+    titles = {one.n: one.title for one in [*last.citations, *last.nearest]}
+    return _SHOWN.sub(lambda found: titles.get(int(found[1]), found[0]), question)
+
+
+def _without_small_talk(message: str) -> str:
+    rest = message
+    while (found := _PRELUDE.match(rest)) and small_talk(found[1]):
+        rest = rest[found.end() :]
+    return rest or message
+
+
+def _corrected(question: str, wrong: str, right: str) -> str:
+    replaced = {*words(wrong)}
+    kept = (
+        word
+        for word in question.split()
+        if replaced.isdisjoint(words(word)) and not (_has_digit(right) and _has_digit(word))
+    )
+    return " ".join([*kept, right])
+
+
 def search_text(question: str, history: Sequence[Turn]) -> str:
     """The query for a question after the turns in `history`. A question of many pages is not a follow-up.
 
@@ -99,10 +155,20 @@ def search_text(question: str, history: Sequence[Turn]) -> str:
     if not history or not depends(question):
         return " ".join([question, *days])
     own = [*content_words(question), *days]
-    # Small talk asks nothing of memory.
-    before = next((turn for turn in reversed(history) if turn.trace.query), history[-1])
+    before = _before(history)
     # Its own words are repeated to give them more weight than the carried ones.
     return " ".join([question.strip(), *own, *_carried(before, own)])
+
+
+def _before(history: Sequence[Turn]) -> Turn:
+    """The last turn that asked memory: small talk asks nothing of it."""
+    return next((turn for turn in reversed(history) if turn.trace.query), history[-1])
+
+
+def refers_back(question: str, history: Sequence[Turn]) -> bool:
+    """Whether a question would be searched otherwise without the turns before it."""
+    alone = search_text(question_of(question, []), [])
+    return search_text(question_of(question, history), history) != alone
 
 
 def _iso_dates(text: str) -> list[str]:

@@ -20,7 +20,11 @@ from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL
 from ragchat.offline.small_talk import is_searched_first, small_talk
 from ragchat.offline.views import asks_for_outline
 from ragchat.turn.events import Delta, Emit, Event, Notice, Rephrasing, Retrieved, Retrieving, Shown
-from ragchat.turn.followup import depends, search_text
+from ragchat.turn.followup import (
+    depends,
+    question_of,
+    search_text,
+)
 from ragchat.turn.generation import generate
 from ragchat.turn.grounding import Grounding, judge_passages
 from ragchat.turn.limits import RetrievalLimits, TurnLimits
@@ -85,6 +89,7 @@ async def _answer_offline(
     if reply and not is_searched_first(question):
         record.emit(Delta(reply))
         return "", Retrieval([]), Answer(reply)
+    question = question_of(question, history)
     query = search_text(question, history)
     retrieval = await _retrieve(question, query, memory, limits, record, is_needed=True)
     answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ragchat.grounding.types import Citation
-from ragchat.turn.followup import depends, search_text
+from ragchat.turn.followup import depends, question_of, refers_back, search_text
 from ragchat.turn.types import Trace
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS
 from tests.support.turns import hit, turn
@@ -144,3 +144,58 @@ def test_only_the_first_part_of_a_very_long_question_is_carried() -> None:
 def test_a_follow_up_after_small_talk_goes_on_with_the_question_before() -> None:
     thanks = msgspec.structs.replace(turn("thanks"), trace=Trace())
     assert search_text("and espresso?", [turn("How hot is green tea?"), thanks]).endswith("hot green tea")
+
+
+@pytest.mark.parametrize(
+    ("message", "question"),
+    [
+        ("thanks, and the price?", "and the price?"),
+        ("Hi there! Thanks. When was it built?", "When was it built?"),
+        ("ok so who wrote it?", "so who wrote it?"),
+        ("danke, und der Preis?", "und der Preis?"),
+        ("thanks for the boiler, and the price?", "thanks for the boiler, and the price?"),
+        ("ok, ", "ok, "),
+    ],
+)
+def test_small_talk_before_a_question_is_no_part_of_it(message: str, question: str) -> None:
+    assert question_of(message, []) == question
+
+
+def test_any_amount_of_small_talk_may_come_before_a_question() -> None:
+    assert question_of("thanks, " * 2_000 + "why?", []) == "why?"
+
+
+@pytest.mark.parametrize(
+    ("message", "question"),
+    [
+        ("no, Berlin", "How warm was Oslo in 2023? Berlin"),
+        ("not Oslo, Berlin", "How warm was in 2023? Berlin"),
+        ("Not 2023, but 2024", "How warm was Oslo in 2024"),
+        ("nicht Oslo sondern Berlin", "How warm was in 2023? Berlin"),
+        ("not working, what now?", "not working, what now?"),
+        ("no, I meant the rain", "How warm was Oslo in 2023? the rain"),
+        ("nein, nachts", "How warm was Oslo in 2023? nachts"),
+        ("no, where is Berlin?", "where is Berlin?"),
+        ("no results are shown", "no results are shown"),
+    ],
+)
+def test_a_correction_asks_the_last_question_again(message: str, question: str) -> None:
+    assert question_of(message, [turn("How warm was Oslo in 2023?")]) == question
+
+
+@pytest.mark.parametrize(
+    ("question", "refers"), [("no, Berlin", True), ("and in Berlin?", True), ("Who maintains Qdrant?", False)]
+)
+def test_a_correction_and_a_follow_up_refer_to_the_question_before(question: str, *, refers: bool) -> None:
+    assert refers_back(question, [turn("How warm was Oslo?")]) is refers
+
+
+def test_without_a_question_before_there_is_nothing_to_correct() -> None:
+    assert question_of("not 2023, 2024", []) == "not 2023, 2024"
+
+
+def test_the_number_of_a_source_stands_for_its_title() -> None:
+    before = turn("What are the rules?", cited=[Citation.of(2, hit("…", title="Statutes"), "")])
+    assert question_of("what do [2] and [3] say about fees?", [before]).startswith(
+        "what do Statutes and [3] say"
+    )
