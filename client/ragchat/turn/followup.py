@@ -11,10 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from ragchat.answer import Candidate
 from ragchat.grounding.facts import DATE, folded
+from ragchat.grounding.question import Question, Word
 from ragchat.grounding.words import (
     MONTHS,
     content_words,
+    index_terms,
     is_general,
     is_unspaced,
     words,
@@ -59,13 +62,22 @@ _PRONOUNS = frozenset(
     )
     for word in language.split()
 )
-_QUESTION_WORDS = frozenset(
+# Verbs that make a sentence of a question.
+_VERBS = frozenset(
     word
     for language in (
-        "what what's who who's when where where's why how which whose is are was were did does do can",
-        "was wer wen wem wann wo warum wieso wie welche welcher welches ist sind war waren",
-        "que qui quand où pourquoi comment quel quelle qu'est-ce est qué quién cuándo dónde cómo cuál es",
-        "che chi quando dove perché come quale è wat wie wanneer waar waarom hoe welke quem onde",
+        "is are was were did does do has have had can ist sind war waren hat haben kann",
+        "est sont es son è sono zijn",
+    )
+    for word in language.split()
+)
+_QUESTION_WORDS = _VERBS.union(
+    word
+    for language in (
+        "what what's who who's when where where's why how which whose",
+        "was wer wen wem wann wo warum wieso wie welche welcher welches",
+        "que qui quand où pourquoi comment quel quelle qu'est-ce qué quién cuándo dónde cómo cuál",
+        "che chi quando dove perché come quale wat wie wanneer waar waarom hoe welke quem onde",
     )
     for word in language.split()
 )
@@ -163,6 +175,47 @@ def search_text(question: str, history: Sequence[Turn]) -> str:
 def _before(history: Sequence[Turn]) -> Turn:
     """The last turn that asked memory: small talk asks nothing of it."""
     return next((turn for turn in reversed(history) if turn.trace.query), history[-1])
+
+
+def may_change_topic(question: str) -> bool:
+    """Whether a question that looks like a follow-up is a whole sentence, with words of a topic.
+
+    "And how many lockers does the lido have?" may have one of its own; "and in the lido?" has not.
+    """
+    refers = _ELLIPTIC.match(question) or _REFERENCE.search(question)
+    is_whole = not refers and not _VERBS.isdisjoint(words(question))
+    return is_whole and bool(_topic(question, _telling(question)))
+
+
+def changes_topic(question: str, history: Sequence[Turn], found: Sequence[Candidate]) -> bool:
+    """Whether what was cited last lacks most of a question's topic, and another document has most words.
+
+    `found` are the passages for the question alone.
+    """
+    answer, telling = _before(history).answer, _telling(question)
+    last = {one.document_id for one in [*answer.citations, *answer.nearest]}
+    cited, others = set[str](), list[set[str]]()
+    for hit in (candidate.hit for candidate in found):
+        terms = {*index_terms(f"{hit.title} {hit.heading} {hit.full_text}")}
+        if hit.document_id in last:
+            cited |= terms
+        else:
+            others.append(terms)
+    is_elsewhere = any(2 * sum(word.is_in(terms) for word in telling) > len(telling) for terms in others)
+    topic = _topic(question, telling)
+    return is_elsewhere and 2 * sum(word.is_in(cited) for word in topic) < len(topic)
+
+
+def _telling(question: str) -> list[Word]:
+    return [word for word in Question.of(question).words if not word.is_general]
+
+
+def _topic(question: str, telling: Sequence[Word]) -> list[Word]:
+    """The words that tell what a question is about: beside a pronoun only names, and never a name alone."""
+    names = [word for word in telling if word.is_name]
+    if _has_loose_pronoun(question):
+        return names
+    return [] if len(telling) == len(names) == 1 else [*telling]
 
 
 def refers_back(question: str, history: Sequence[Turn]) -> bool:

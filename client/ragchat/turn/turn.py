@@ -21,7 +21,9 @@ from ragchat.offline.small_talk import is_searched_first, small_talk
 from ragchat.offline.views import asks_for_outline
 from ragchat.turn.events import Delta, Emit, Event, Notice, Rephrasing, Retrieved, Retrieving, Shown
 from ragchat.turn.followup import (
+    changes_topic,
     depends,
+    may_change_topic,
     question_of,
     search_text,
 )
@@ -91,6 +93,10 @@ async def _answer_offline(
         return "", Retrieval([]), Answer(reply)
     question = question_of(question, history)
     query = search_text(question, history)
+    if history and query != question and may_change_topic(question):
+        found = await retrieve(memory, question, limits.retrieval)
+        if changes_topic(with_words_replaced(question, found.corrections), history, found.candidates):
+            query = search_text(question, [])
     retrieval = await _retrieve(question, query, memory, limits, record, is_needed=True)
     answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
     if reply and not answer.grounded:

@@ -19,6 +19,7 @@ from msgspec.structs import replace as with_changes
 
 from ragchat.errors import MemoryUnavailable
 from ragchat.grounding.citations import Checked, check
+from ragchat.grounding.types import Citation
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.errors import EmptyAnswer, MissingKey, QuestionTooLong, RateLimited, ToolCallsUsedUp
@@ -507,6 +508,25 @@ async def test_a_follow_up_is_searched_with_what_came_before() -> None:
     memory = ListMemory([SKY])
     await offline_turn("and why?", memory, [turn("What colour is the sky?")])
     assert memory.asked == ["and why? colour sky"]
+
+
+LIDO = hit("The lido has 140 lockers.", chunk_id=4)
+BINS = hit("Glass goes to the bottle banks in Market Square.", chunk_id=5)
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        ("And how many lockers does the lido have?", "And how many lockers does the lido have?"),
+        ("and is there glass in the lido?", "and is there glass in the lido? glass lido bottle banks Notes"),
+        ("and in the lido?", "and in the lido? lido bottle banks Notes"),
+        ("And does it have lockers?", "And does it have lockers? lockers bottle banks Notes"),
+    ],
+)
+async def test_a_whole_question_about_another_document_is_no_follow_up(question: str, query: str) -> None:
+    before = turn("where are the bottle banks?", cited=[Citation.of(1, BINS, "")])
+    answered, _ = await offline_turn(question, ListMemory([LIDO, BINS]), [before])
+    assert answered.trace.query == query
 
 
 async def test_tools_run_and_their_passages_can_be_cited() -> None:
