@@ -19,6 +19,7 @@ from ragchat.grounding.words import (
     content_words,
     index_terms,
     is_general,
+    is_german,
     is_unspaced,
     words,
 )
@@ -28,7 +29,7 @@ from ragcommon.text.rules import MAX_QUERY_CHARACTERS, query_part
 
 # A question that begins like this asks the same about something else …
 _ELLIPTIC = re.compile(
-    r"(what|how) about\b|what else\b|same for\b|was ist mit\b|wie (steht|sieht) es\b|was noch\b"
+    r"(what|how) about\b|what else\b|(the )?same for\b|was ist mit\b|wie (steht|sieht) es\b|was noch\b"
     r"|sonst noch\b|qu'en est\b|quoi d'autre\b|(y )?qué hay de\b|e per quanto\b|至于|那么?",
     re.IGNORECASE,
 )
@@ -164,12 +165,19 @@ def search_text(question: str, history: Sequence[Turn]) -> str:
     if len(question) > MAX_QUERY_CHARACTERS:
         return question
     days = _iso_dates(question)
-    if not history or not depends(question):
+    if not history or not (depends(question) or _goes_on(question, _before(history))):
         return " ".join([question, *days])
     own = [*content_words(question), *days]
     before = _before(history)
     # Its own words are repeated to give them more weight than the carried ones.
     return " ".join([question.strip(), *own, *_carried(before, own)])
+
+
+def _goes_on(question: str, before: Turn) -> bool:
+    """Whether a question of few words asks about what was shown last."""
+    own = Question.of(question).words
+    terms = {*index_terms(" ".join(f"{card.heading} {card.text}" for card in before.answer.cards))}
+    return len(own) <= FEW_WORDS and all(word.is_in(terms) for word in own)
 
 
 def _before(history: Sequence[Turn]) -> Turn:
@@ -280,7 +288,8 @@ def _says_little(question: str, content: Sequence[str]) -> bool:
         return False
     if first not in _QUESTION_WORDS and len(others) < BARE_WORDS:
         return True
-    is_definition = {first, *others} <= {*_QUESTION_WORDS, *_OF_THE_USER, content[0].lower()}
+    is_short = {first, *others} <= {*_QUESTION_WORDS, *_OF_THE_USER, content[0].lower()}
+    is_definition = is_short and not _VERBS.isdisjoint(others)
     return not is_definition and content[0].islower()
 
 
@@ -291,7 +300,10 @@ def _has_loose_pronoun(question: str) -> bool:
         polite = index > 0 and word[0].isupper()  # German "Sie", "Ihr"
         if word.lower().strip(",;:'\"") in _PRONOUNS and not polite:
             before = [one for one in content_words(" ".join(all_words[:index])) if not is_general(one)]
-            named = any(word[0].isupper() and word != all_words[0] for word in before)
+            # Every German noun is capitalised, and a month is no antecedent.
+            named = not is_german(question) and any(
+                word[0].isupper() and word != all_words[0] and folded(word) not in MONTHS for word in before
+            )
             return len(before) < ANTECEDENT_WORDS and not named
     return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from ragchat.answer import Card
 from ragchat.grounding.types import Citation
 from ragchat.turn.followup import depends, question_of, refers_back, search_text
 from ragchat.turn.types import Trace
@@ -17,6 +18,10 @@ FOLLOW_UPS = [
     "who wrote it?",
     "What about Berlin?",
     "Where was she born?",
+    "Who cooks?",
+    "welche Farbe hat es?",
+    "what happened in April with it?",
+    "the same for 2019",
     "Berlin?",
     "How tall is it?",
     "When did he move there?",
@@ -199,3 +204,11 @@ def test_the_number_of_a_source_stands_for_its_title() -> None:
     assert question_of("what do [2] and [3] say about fees?", [before]).startswith(
         "what do Statutes and [3] say"
     )
+
+
+def test_a_question_of_few_words_about_what_was_shown_goes_on_with_it() -> None:
+    card = Card(1, "films.csv:1–3", "", "title, year, box office", (0, 0), 1.0, 1)
+    before = turn("Who directed Capote?")
+    shown = msgspec.structs.replace(before, answer=msgspec.structs.replace(before.answer, cards=[card]))
+    assert search_text("box office?", [shown]) == "box office? box office directed Capote"
+    assert search_text("box number?", [shown]) == "box number?"
