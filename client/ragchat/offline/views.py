@@ -13,6 +13,7 @@ from itertools import zip_longest
 
 from ragchat.grounding.evidence import Evidence, names_of
 from ragchat.grounding.pieces import Span, blanked, sentence_spans
+from ragchat.grounding.question import Word
 from ragchat.grounding.words import index_terms
 from ragchat.offline.cards import ELLIPSIS
 from ragcommon.contract.search import Hit
@@ -91,13 +92,13 @@ def find_list(evidence: Sequence[Evidence]) -> tuple[Evidence, int] | None:
     return None
 
 
-def all_of_list(document: str, line: int, evidence: Evidence) -> tuple[Sequence[Span], int] | None:
+def all_of_list(document: str, line: int, hit: Hit, words: Sequence[Word]) -> tuple[list[Span], int] | None:
     """The whole list or table around a line of a document (from 1), with its header.
 
     These are the spans of its lines in the document, and the number of those left out.
-    If words of the question occur in some entries only, the other entries are left out.
+    If some of these words of the question occur in some entries only, the other entries are left out.
     """
-    lines, is_csv = list(line_spans(document)), evidence.hit.is_csv
+    lines, is_csv = list(line_spans(document)), hit.is_csv
     if not (0 < line <= len(lines)) or not (is_csv or is_entry(document[slice(*lines[line - 1])])):
         return None
     first, last = (0, len(lines) - 1) if is_csv else (line - 1, line - 1)
@@ -110,14 +111,13 @@ def all_of_list(document: str, line: int, evidence: Evidence) -> tuple[Sequence[
     size = sum(start < top for start, _ in entries) or 2 * is_rule(document[slice(*entries[:2][-1])])
     header, entries = entries[:size], entries[size:]
     intro = document[lines[max(0, first - 1)][0] : header[-1][1] if header else lines[first][0]]
-    named = frozenset(index_terms(f"{names_of(evidence.hit)} {intro}"))
-    telling = [word for word in evidence.question.words if not word.is_general and not word.is_in(named)]
+    named = frozenset(index_terms(f"{names_of(hit)} {intro}"))
+    telling = [word for word in words if not word.is_general and not word.is_in(named)]
     rows = [(span, frozenset(index_terms(document[slice(*span)]) if telling else ())) for span in entries]
     wanted = [word for word in telling if any(word.is_in(terms) for _, terms in rows)]
     kept = [span for span, terms in rows if all(word.is_in(terms) for word in wanted)]
-    if len(kept) < 2:
-        return None
-    return [*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS)
+    shown = [*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS)
+    return shown if len(kept) > 1 else None
 
 
 def is_entry(line: str) -> bool:

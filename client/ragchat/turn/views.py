@@ -54,8 +54,9 @@ QUERY_CHARACTERS = 1000  # of a document, to find its chunks
 # Passages and documents that are searched for a name.
 NAMED_PASSAGES = 20
 NAMED_DOCUMENTS = 50
-# What a question for a list may be asked with: enumerate, every.
-ASKING = frozenset(index_terms(" ".join(packaged("views.toml")["lists"])))
+_FILE = packaged("views.toml")
+ASKING = frozenset(index_terms(_FILE["asking"]))
+COMPARING = re.compile(_FILE["comparing"], re.IGNORECASE)
 MAX_CHUNKS = 100  # of a document, for the chunk ids of citations; memory returns no more at once
 
 
@@ -65,9 +66,11 @@ async def view_of(
     """The answer; None for other questions, without such a structure, or if memory fails."""
     try:
         with anyio.fail_after(limits.seconds):
+            compares = COMPARING.search(question) is not None
             if asks_for_list(question):
-                return await _list(grounding.evidence, retrieval, memory)
-            if asks_for_list(question, "filters") and (rows := await _rows(grounding, retrieval, memory)):
+                return await _list(grounding.evidence, retrieval, memory, is_whole=compares)
+            asks_for_rows = asks_for_list(question, "filters") and not compares
+            if asks_for_rows and (rows := await _rows(grounding, retrieval, memory)):
                 return rows
             return await _outline(question, retrieval, memory)
     except (RagChatError, TimeoutError):
@@ -81,7 +84,10 @@ async def _rows(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> A
     return found if found and found.grounded and f"\n{ELLIPSIS}" in found.cards[0].text else None
 
 
-async def _list(evidences: Sequence[Evidence], retrieval: Retrieval, memory: Memory) -> Answer | None:
+async def _list(
+    evidences: Sequence[Evidence], retrieval: Retrieval, memory: Memory, *, is_whole: bool = False
+) -> Answer | None:
+    """The list that is asked for, with all of its entries or those that hold what is asked."""
     found = find_list(evidences)
     if found is None:
         return None
@@ -93,7 +99,8 @@ async def _list(evidences: Sequence[Evidence], retrieval: Retrieval, memory: Mem
     is_broken = hit.is_csv and any(row.count('"') % 2 for row in whole.text.split("\n"))
     if is_broken or len(whole.text) > MAX_CHARACTERS:
         return None
-    if (listed := all_of_list(whole.text, line, evidence)) is None:
+    words = () if is_whole else evidence.question.words
+    if (listed := all_of_list(whole.text, line, hit, words)) is None:
         return None
     answer = _listed(whole, hit, *listed, retrieval)
     terms = evidence.terms | {*index_terms(answer.cards[0].text)} | ASKING

@@ -119,7 +119,7 @@ async def listed(question: str, document: str) -> tuple[list[str], int] | None:
         return None
     evidence, place = found
     line = document.count("\n", 0, place) + 1
-    lists = all_of_list(document, line, evidence)
+    lists = all_of_list(document, line, evidence.hit, evidence.question.words)
     return ([document[start:end] for start, end in lists[0]], lists[1]) if lists else None
 
 

@@ -190,6 +190,25 @@ async def test_a_question_for_some_records_has_all_of_them(question: str, memory
     assert answer.grounded
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "List all guests that were not in the Skua",
+        "Which guests were not in the Skua?",
+        "Which guests weren't in the Skua?",
+        "Which guests were there before day 5?",
+        "Welche Guests waren nicht in Skua?",
+        "Welche Guests waren in keinem Skua?",
+    ],
+)
+async def test_a_question_with_a_negation_or_comparison_leaves_out_no_records(
+    question: str, memory: MemoryClient
+) -> None:
+    await memory.inject(GUESTS, {"uri": "file:///notes/guests.csv"})
+    [card] = (await ask(question, memory)).cards
+    assert card.text == GUESTS.strip()
+
+
 async def test_a_list_without_what_is_asked_is_no_certain_answer(memory: MemoryClient) -> None:
     await memory.inject(GUESTS, {"uri": "file:///notes/guests.csv"})
     answer = await ask("Enumerate all days, guests and boats of Gannet", memory)
