@@ -42,8 +42,6 @@ RULE = re.compile(r"\s*([=~^*+#\"'`.─═━_-])\1{2,}\s*$")
 LINK_MARKS = re.compile(r"[ \t]{2,}(?:\*[^\s*]{1,60}\*[ \t]*){1,4}$")
 # The number of an underlined title: "A.        OVERVIEW", "3-a     Dropping".
 ENUMERATOR = re.compile(r"^([^\W_]{1,4}[.)]|\d[\w.)-]{0,5})[ \t]+")
-# What a title of reStructuredText shows of a role: ":index:`Restore <pair: backup; restore>`".
-ROLE = re.compile(r":[a-zA-Z][\w:+.-]*:`([^`<]+?)(?:\s*<[^`<>]*>)?`")
 # Wikis; "---- Title ----"; italics in plain text, as in "_Title._".
 MARKED = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?\s*$")
 RULED = re.compile(r"\s*([*~#-])\1+[ \t]+(\S.*?)[ \t]+\1{2,}\s*$")
@@ -438,7 +436,7 @@ def _is_broken(line: str, below: str) -> bool:
 
 def _underlined(line: str) -> str:
     """A title with a rule below it, which may end with a colon."""
-    return ROLE.sub(r"\1", ENUMERATOR.sub(r"\1 ", line.strip())).rstrip(" \xa0:：")
+    return ENUMERATOR.sub(r"\1 ", line.strip()).rstrip(" \xa0:：")
 
 
 def _is_as_long(line: str, rule: str) -> bool:

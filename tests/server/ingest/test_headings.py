@@ -625,21 +625,6 @@ def test_underlined_titles_with_a_colon() -> None:
     assert paths(text) == ["Site web", "Licence"]
 
 
-def test_the_roles_of_restructuredtext_are_left_out_of_titles() -> None:
-    text = """
-        :index:`Restore a file <pair: backup; restore>`
-        ===============================================
-
-        Name the snapshot.
-
-        With :ref:`a mount <mount>` of :program:`fuse`
-        ==============================================
-
-        Look around first.
-        """
-    assert paths(text) == ["Restore a file", "With a mount of fuse"]
-
-
 def test_numbered_titles_of_several_lines_in_lower_case_or_quoted() -> None:
     text = """
         1.1. What is this?

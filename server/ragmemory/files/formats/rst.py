@@ -11,6 +11,8 @@ from ragmemory.ingest.documents import MARKDOWN
 
 # A line of one punctuation character, repeated.
 ADORNMENT = re.compile(r"([!-/:-@[-`{-~])\1+$")
+# What a title shows of a role: ":index:`Restore <pair: backup; restore>`".
+ROLE = re.compile(r":[a-zA-Z][\w:+.-]*:`([^`<]+?)(?:\s*<[^`<>]*>)?`")
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -26,7 +28,8 @@ def read(path: Path, data: bytes) -> FileText:
             lines[at] = not_a_heading(lines[at])
             at += 1
             continue
-        style, name, count = found
+        style, markup, count = found
+        name = ROLE.sub(r"\1", markup)
         if style not in levels:
             levels.append(style)
         level = min(levels.index(style) + 1, MAX_LEVEL)

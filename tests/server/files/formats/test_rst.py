@@ -84,6 +84,20 @@ def test_headings_become_those_of_markdown_and_lines_keep_their_numbers() -> Non
     assert (found.title, found.media_type) == ("Boiler", "text/markdown")
 
 
+def test_the_roles_of_titles_are_left_out() -> None:
+    titles = [
+        ":index:`Restore a file <pair: backup; restore>`",
+        "With :ref:`a mount <mount>` of :program:`fuse`",
+    ]
+    text = "".join(f"{title}\n{'=' * len(title)}\n\nText.\n\n" for title in titles)
+    found = read(FILE, text.encode())
+    assert [line for line in found.text.split("\n") if line.startswith("#")] == [
+        "# Restore a file",
+        "# With a mount of fuse",
+    ]
+    assert found.title == "Restore a file"
+
+
 @pytest.mark.parametrize(
     "text",
     ["one\n--\n", "a paragraph\nof two lines\n------------\n", "  indented\n  ========\n", "----\n\ntext\n"],
