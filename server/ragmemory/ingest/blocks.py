@@ -167,6 +167,9 @@ def _with_whole_headings(lines: Iterable[str]) -> Iterator[str]:
     """Lines; those of a heading in HTML are one."""
     held: list[str] = []
     for line in lines:
+        if not held and line.lstrip()[:2] not in ("<h", "<H"):
+            yield line
+            continue
         held.append(line)
         whole = "".join(held)
         if OPEN_HEADING.match(whole) and line.strip() and len(whole) <= MAX_HTML_HEADING:

@@ -32,8 +32,10 @@ FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?!---[ \t]*\n).*\n){0,100}?)---[ \t]
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 # `<h1 align="center">Name</h1>`, perhaps on several lines; it has the logo of a project, too.
-_HTML_HEADING = re.compile(r" {0,3}<h([1-6])(?:\s[^>]*)?>(.*?)</h\1>\s*\Z", re.DOTALL | re.IGNORECASE)
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_HTML_HEADING = re.compile(
+    r" {0,3}<h([1-6])(?:\s[^>]*)?>((?:(?!</?h[1-6]).)*)</h\1>\s*\Z", re.DOTALL | re.IGNORECASE
+)
+_TAG = re.compile(r"<!--.*?-->|</?[a-zA-Z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>", re.DOTALL)
 # Pandoc, Hugo and others name a heading: "## Scope {#scope .wide}".
 _ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*[#.][^{}]*\}$")
 # What a heading shows of its markup: the text of a link, of emphasis and of code, and an escaped character.

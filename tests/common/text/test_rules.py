@@ -77,6 +77,8 @@ def test_every_character_of_a_script_without_spaces_becomes_a_token(text: str, t
             (1, "Soup & Bread"),
         ),
         ("<H3 id=salt>Salt</H3>", (3, "Salt")),
+        ('<h2><a href="x?a>b">Salt</a> <!-- not > this --></h2>', (2, "Salt")),
+        ("<h2>Soup</h2><h2>Bread</h2>", None),
         ('<h1><img src="logo.png"></h1>', None),
         ("<h2>Soup</h2> and more", None),
         (f"<h2>{'a' * MAX_HEADING}b</h2>", None),
