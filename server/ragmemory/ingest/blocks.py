@@ -129,7 +129,8 @@ def markdown_blocks(text: str) -> Iterator[Block]:
         if not mark:
             is_new = True
             continue
-        title = heading_of(line) if mark in "#<" else None
+        is_marked = mark == "#" or (mark == "<" and line.lstrip()[1:2] in "hH")
+        title = heading_of(line) if is_marked else None
         underlined = setext_heading(above, line) if mark in "=-" and not is_new else None
         item = ITEM.match(line) if mark in "-*+0123456789" else None
         fence = opened(line, mark, item)
