@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.sanitize import sanitize
@@ -18,13 +19,22 @@ from ragcommon.text.columns import DELIMITERS, csv_header
 from ragcommon.text.rules import FENCE, is_row, is_rule
 
 Span = tuple[int, int]
-# Where each cell of a line begins, and the spans of what is not seen.
-Cut = Callable[[str], tuple[Sequence[int], Sequence[Span]]]
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+# The mark of lines that are left out.
+_LEFT_OUT = re.compile(rf"{ELLIPSIS}(?: line \d+| lines \d+–\d+| [\d,]+ more)?\s*")
 _PIPE = re.compile(r"(?<!\\)\|")
 # Columns, or the lines that some plain texts draw below and between them: "+----+----+", "====  ====".
 _COLUMNS = re.compile(r"\S(?: {3,}| *\t\s*)\S|^\s*[-+=]{2,}[ +][-+= ]*$")
+
+
+class Row(NamedTuple):
+    """A row of a table: where it begins and ends, where its cells begin, and what in it is not seen."""
+
+    start: int
+    end: int
+    cells: Sequence[int]
+    unseen: Sequence[Span]
 
 
 class Passage:
@@ -42,7 +52,7 @@ class Passage:
     def csv(self) -> list[Node]:
         header = csv_header(self._text)
         names = self._text[slice(*header)] or self._text.partition("\n")[0]
-        return [self._table(self._lines, _csv_cut(names), header)]
+        return [self._table([*self._records(max(DELIMITERS, key=names.count))], header)]
 
     def prose(self, *, tables: bool = True) -> list[Node]:
         """Without `tables`, their rows are shown as they were written."""
@@ -53,7 +63,7 @@ class Passage:
                 nodes += self._styled(lines[0][0], lines[-1][1])
             elif kind == "table" and tables and len(lines) > 1:
                 header = lines[0] if is_rule(self._text[slice(*lines[1])]) else (0, 0)
-                nodes.append(self._table(lines, _row_cut, header))
+                nodes.append(self._table([_row(self._text, *line) for line in lines], header))
             else:
                 nodes.append(self._fixed(lines))
         return nodes
@@ -70,7 +80,7 @@ class Passage:
             elif fence:
                 kinds.append("fixed")
             else:
-                is_in_table = is_row(text) or (text.startswith(ELLIPSIS) and kinds[-1:] == ["table"])
+                is_in_table = is_row(text) or (_LEFT_OUT.fullmatch(text) and kinds[-1:] == ["table"])
                 kinds.append("table" if is_in_table else "text")
         for _, group in groupby(range(len(texts)), lambda number: bool(texts[number].strip())):
             paragraph = [*group]
@@ -81,21 +91,44 @@ class Passage:
     def _fixed(self, lines: Sequence[Span]) -> Node:
         return ["span", {"class": "fixed"}, *self._styled(lines[0][0], lines[-1][1])]
 
-    def _table(self, lines: Sequence[Span], cut: Cut, header: Span) -> Node:
-        cuts = [cut(self._text[start:end]) for start, end in lines]
-        columns = max(len(cells) for cells, _ in cuts)
-        rows: list[Node] = []
-        for (start, end), (cells, separators) in zip(lines, cuts, strict=True):
+    def _records(self, delimiter: str) -> Iterator[Row]:
+        """The rows of a CSV file. A quotation may have line breaks, but ends before what is left out."""
+        # A quotation mark inside a cell, or without another one, is a character as others.
+        cell = re.compile(rf' *"(?:[^"]|"")*+"[^{re.escape(delimiter)}\n]*|[^{re.escape(delimiter)}\n]*')
+        is_left_out = (_LEFT_OUT.fullmatch(self._text, *line) is not None for line in self._lines)
+        for is_mark, group in groupby(zip(is_left_out, self._lines, strict=True), lambda one: one[0]):
+            lines = [line for _, line in group]
+            if is_mark:
+                yield from (Row(*line, [line[0]], []) for line in lines)
+                continue
+            begin, stop = lines[0][0], lines[-1][1]
+            delimiters: list[int] = []
+            at = begin
+            while found := cell.match(self._text, at, stop):
+                at = min(found.end() + 1, stop)
+                if self._text[found.end() : at] == delimiter:
+                    delimiters.append(found.end())
+                    continue
+                yield Row(begin, at, [begin, *delimiters], [(one, one + 1) for one in delimiters])
+                begin, delimiters = at, []
+                if begin == stop:
+                    break
+
+    def _table(self, rows: Sequence[Row], header: Span) -> Node:
+        columns = max(len(row.cells) for row in rows)
+        nodes: list[Node] = []
+        for start, end, cells, unseen in rows:
             is_header = header[0] <= start < header[1]
             name, attributes = ("th", {"scope": "col"}) if is_header else ("td", {})
             if len(cells) == 1:
                 attributes["colspan"] = str(columns)
-            unseen = [(start + first, start + last) for first, last in separators]
-            spans = pairwise([*(start + cell for cell in cells), end])
-            row = ([name, attributes, *self._styled(*span, unseen)] for span in spans)
-            is_unseen = [(start, end)] == unseen
-            rows.append(["tr", {"class": "separator", "aria-hidden": "true"} if is_unseen else {}, *row])
-        return ["table", {"dir": "auto"}, *rows]
+            row: list[Node] = []
+            for first, last in pairwise([*cells, end]):
+                own = unseen[bisect_left(unseen, (first, first)) : bisect_left(unseen, (last, last))]
+                row.append([name, attributes, *self._styled(first, last, own)])
+            is_unseen = len(cells) == 1 and unseen == [(start, end)]
+            nodes.append(["tr", {"class": "separator", "aria-hidden": "true"} if is_unseen else {}, *row])
+        return ["table", {"dir": "auto"}, *nodes]
 
     def _styled(self, start: int, end: int, unseen: Sequence[Span] = ()) -> Iterator[Node]:
         """A part of the text; in `unseen` nothing stands out."""
@@ -116,21 +149,10 @@ def _holds(spans: Sequence[Span], place: int) -> bool:
     return before > 0 and place < spans[before - 1][1]
 
 
-def _row_cut(line: str) -> tuple[Sequence[int], Sequence[Span]]:
-    """Cut the row of a table in Markdown."""
+def _row(text: str, start: int, end: int) -> Row:
+    """A row of a table in Markdown."""
+    line = text[start:end]
     if is_rule(line):
-        return [0], [(0, len(line))]
-    pipes = [found.span() for found in _PIPE.finditer(line)]
-    return [0, *(pipe for pipe, _ in pipes[1:-1])], pipes if is_row(line) else []
-
-
-def _csv_cut(header: str) -> Cut:
-    """What cuts the lines of a CSV file with this row that names its columns, or its first one."""
-    delimiter = max(DELIMITERS, key=header.count)
-
-    def cut(line: str) -> tuple[Sequence[int], Sequence[Span]]:
-        found = [] if line.startswith(ELLIPSIS) else re.finditer(re.escape(delimiter), line)
-        places = [one.start() for one in found if line.count('"', 0, one.start()) % 2 == 0]
-        return [0, *places], [(place, place + 1) for place in places]
-
-    return cut
+        return Row(start, end, [start], [(start, end)])
+    pipes = [(start + found.start(), start + found.end()) for found in _PIPE.finditer(line)]
+    return Row(start, end, [start, *(pipe for pipe, _ in pipes[1:-1])], pipes if is_row(line) else [])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from time import process_time
 from typing import Any
 
 import pytest
@@ -50,6 +51,17 @@ def cells(nodes: list[Node]) -> list[list[str]]:
     ]
 
 
+def growth(do: Callable[[int], Any], length: int) -> float:
+    """How many times longer it takes for four times the length."""
+
+    def seconds(length: int) -> float:
+        start = process_time()
+        do(length)
+        return process_time() - start
+
+    return min(seconds(4 * length) for _ in range(3)) / min(seconds(length) for _ in range(3))
+
+
 def is_unseen(node: Node) -> bool:
     return isinstance(node, list) and node[1].get("class") == "separator"
 
@@ -80,6 +92,18 @@ def test_rows_without_their_header_are_a_table() -> None:
         ('name;kg\n"Pear; green";5\n', [["name", "kg"], ['"Pear; green"', "5"]]),
         ("name,kg\n… line 2\nFig,1", [["name", "kg"], ["… line 2"], ["Fig", "1"]]),
         ("name\nFig", [["name"], ["Fig"]]),
+        ("name,kg\n… 1,200 more", [["name", "kg"], ["… 1,200 more"]]),
+        ("mark,kg\n…,5\n… and so on,6\n", [["mark", "kg"], ["…", "5"], ["… and so on", "6"]]),
+        (
+            'name,note\nFig,"ripe,\n\nsoft"\nPear,"so ""green"""\n,',
+            [["name", "note"], ["Fig", '"ripe,\n\nsoft"'], ["Pear", '"so ""green"""'], ["", ""]],
+        ),
+        # What is left out may hold the other quotation mark; a foot may be a mark as well.
+        (
+            'name,note\nFig,"ripe\n… lines 3–9\nPear,"green"',
+            [["name", "note"], ["Fig", '"ripe'], ["… lines 3–9"], ["Pear", '"green"']],
+        ),
+        ('pipe,use\n5",gas\n6","oil\n', [["pipe", "use"], ['5"', "gas"], ['6"', '"oil']]),
         ("", [[""]]),
     ],
 )
@@ -127,3 +151,9 @@ def test_a_large_table_takes_time_in_proportion_to_its_length() -> None:
     nodes = Passage(text, {"strong": counted}).prose()
     assert len(elements("strong", nodes)) == len(spans)
     assert counted.asked < 100 * len(spans)
+
+
+@pytest.mark.parametrize("cell", ["tea,", '"tea, green",', '"tea,', '"tea,""'])
+def test_a_row_of_many_cells_takes_time_in_proportion_to_its_length(cell: str) -> None:
+    assert growth(lambda count: Passage(cell * count, {}).csv(), 2_000) < 8
+    assert growth(lambda count: Passage("|" + cell * count + "|" * count, {}).prose(), 2_000) < 8
