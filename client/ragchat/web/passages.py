@@ -25,7 +25,7 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _LEFT_OUT = re.compile(rf"{ELLIPSIS}(?: line \d+| lines \d+–\d+| [\d,]+ more)?\s*")
 _PIPE = re.compile(r"(?<!\\)\|")
 # Columns, or the lines that some plain texts draw below and between them: "+----+----+", "====  ====".
-_COLUMNS = re.compile(r"\S(?: {3,}| *\t\s*)\S|^\s*[-+=]{2,}[ +][-+= ]*$")
+_COLUMNS = re.compile(r"\S(?: {3,}| *\t\s*)\S|^\s*[-+=]{2}[-=]*[ +][-+= ]*$")
 
 
 class Row(NamedTuple):

@@ -157,3 +157,10 @@ def test_a_large_table_takes_time_in_proportion_to_its_length() -> None:
 def test_a_row_of_many_cells_takes_time_in_proportion_to_its_length(cell: str) -> None:
     assert growth(lambda count: Passage(cell * count, {}).csv(), 2_000) < 8
     assert growth(lambda count: Passage("|" + cell * count + "|" * count, {}).prose(), 2_000) < 8
+
+
+@pytest.mark.parametrize(
+    "line", ["+" * 1_000, "+-" * 1_000, "=" * 1_000, "- " * 1_000, "a   " * 1_000, "\t" * 1_000]
+)
+def test_a_long_line_takes_time_in_proportion_to_its_length(line: str) -> None:
+    assert growth(lambda count: Passage(f"{line * count}x\nMore.", {}).prose(), 4) < 8
