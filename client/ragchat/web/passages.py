@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.sanitize import sanitize
 from ragchat.web.markup import Node
-from ragcommon.text.columns import DELIMITERS, csv_header
+from ragcommon.text.columns import DELIMITERS
 from ragcommon.text.rules import FENCE, is_row, is_rule
 
 Span = tuple[int, int]
@@ -49,10 +49,12 @@ class Passage:
     def code(self) -> list[Node]:
         return [self._fixed(self._lines)]
 
-    def csv(self) -> list[Node]:
-        header = csv_header(self._text)
-        names = self._text[slice(*header)] or self._text.partition("\n")[0]
-        return [self._table([*self._records(max(DELIMITERS, key=names.count))], header)]
+    def csv(self, names: str = "") -> list[Node]:
+        """`names` is the row that names the columns, "" if the file has none: see `Hit.columns`."""
+        names = names.strip("\r\n")
+        found = re.search(rf"^{re.escape(names)}\r?$", self._text, re.MULTILINE) if names else None
+        delimiter = max(DELIMITERS, key=(names or self._text.partition("\n")[0]).count)
+        return [self._table([*self._records(delimiter)], found.span() if found else (0, 0))]
 
     def prose(self, *, tables: bool = True) -> list[Node]:
         """Without `tables`, their rows are shown as they were written."""

@@ -18,6 +18,7 @@ from ragchat.turn.why import answered, searched, summary
 from ragchat.uris import passage_location
 from ragchat.web.markup import nodes
 from ragchat.web.passages import Passage
+from ragcommon.contract.search import Hit
 
 
 def turn_document(turn: Turn) -> dict[str, Any]:
@@ -25,12 +26,12 @@ def turn_document(turn: Turn) -> dict[str, Any]:
     answer = turn.answer
     scores = {one.hit.chunk_id: round(one.hit.score, 2) for one in answer.candidates}
     before, after = notes_of(grounded=answer.grounded, missing=answer.missing) if answer.cards else ("", "")
-    records = {one.hit.chunk_id for one in answer.candidates if one.hit.is_csv}
+    hits = {one.hit.chunk_id: one.hit for one in answer.candidates}
     highlight = Highlight(turn.trace.query or turn.question)
     public: dict[str, Any] = _clean(turn.public())
     return {
         **public,
-        "cards": [card_document(card, highlight, is_csv=card.chunk_id in records) for card in answer.cards],
+        "cards": [card_document(card, highlight, hits.get(card.chunk_id)) for card in answer.cards],
         "before": before,
         "after": sanitize(after),
         "nodes": [] if answer.cards else nodes(answer.text),
@@ -42,14 +43,20 @@ def turn_document(turn: Turn) -> dict[str, Any]:
     }
 
 
-def card_document(card: Card, highlight: Highlight, *, is_csv: bool = False) -> dict[str, Any]:
-    """A card; in its `nodes`, what most likely answers is marked, and what matches is strong."""
+def card_document(card: Card, highlight: Highlight, hit: Hit | None = None) -> dict[str, Any]:
+    """A card of a passage; in its `nodes`, what most likely answers is marked, and what matches is strong."""
     passage = Passage(card.text, {"strong": [*highlight.spans(card.text)], "mark": [card.best]})
+    if card.is_code:
+        shown = passage.code()
+    elif hit and hit.is_csv:
+        shown = passage.csv(hit.full_text[slice(*hit.columns)])
+    else:
+        shown = passage.prose()
     return {
         "n": card.n,
         "location": one_line(card.location),
         "headings": one_line(card.headings),
-        "nodes": passage.code() if card.is_code else passage.csv() if is_csv else passage.prose(),
+        "nodes": shown,
     }
 
 

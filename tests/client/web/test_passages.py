@@ -8,10 +8,15 @@ from time import process_time
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from ragchat.answer import Card
+from ragchat.grounding.highlight import Highlight
 from ragchat.web.markup import Node
 from ragchat.web.passages import Passage
+from ragchat.web.showing import card_document
 from tests.client.web.test_markup import elements, text_of
+from tests.support.turns import hit
 
 KETTLES = """\
 What they need:
@@ -114,9 +119,24 @@ def test_a_csv_file_is_a_table_and_its_text_as_it_was_written(text: str, rows: l
 
 def test_the_header_of_a_csv_file_may_stand_below_a_title() -> None:
     text = "sep=|\nStock in May\nname|kg\nPear, green|5\nFig|1\n"
-    nodes = Passage(text, {}).csv()
+    nodes = Passage(text, {}).csv("name|kg\n")
     assert [text_of([one]) for one in elements("th", nodes)] == ["name", "|kg\n"]
     assert text_of(nodes) == text
+
+
+@pytest.mark.parametrize(
+    ("context", "line", "names"),
+    [("city,name\n", 7, ["city", ",name\n"]), ("", 7, []), ("", 1, ["Berlin", ",Anna\n"])],
+)
+def test_only_what_names_the_columns_of_a_csv_file_is_its_header(
+    context: str, line: int, names: list[str]
+) -> None:
+    rows = "Berlin,Anna\nParis,Bob\n"
+    found = replace(hit(rows), uri="file:///people.csv", context=context, start_line=line)
+    card = Card(1, "people.csv", "", context + "… lines 2–6\n" * bool(context) + rows, (0, 0), 1.0, 1)
+    shown = card_document(card, Highlight(""), found)["nodes"]
+    assert [text_of([one]) for one in elements("th", shown)] == names
+    assert len(elements("tr", shown)) == card.text.count("\n")
 
 
 @pytest.mark.parametrize(
