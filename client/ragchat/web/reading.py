@@ -36,6 +36,9 @@ AROUND, SOURCE_TOKENS = 12, 6_000
 # Hits that are searched for a quotation that is no longer where it was.
 SOUGHT = 5
 MAX_LINE = 2**53
+# With this word the memory refuses a line or a cursor that the document does not have.
+_INVALID = "INVALID_PARAMS"
+_CHANGED = "The document has changed since the part before this one was shown."
 
 
 class Place(Struct, frozen=True):
@@ -84,8 +87,10 @@ async def read(memory: MemoryClient, place: Place) -> ShownPart:
     try:
         part = await memory.part(place.document_id, place.line, place.end, place.cursor, PART_TOKENS)
     except MemoryRefused as error:
-        if isinstance(error, DocumentUnknown) or place.line == 1:
+        if error.word != _INVALID or (place.line == 1 and not place.cursor):
             raise
+        if place.cursor:
+            raise MemoryRefused(error.word, _CHANGED, "Open it again.") from error
         raise NotFound("such line: the document is shorter") from error
     return await _shown(memory, part, begins=not place.cursor)
 

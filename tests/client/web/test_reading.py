@@ -139,6 +139,8 @@ async def test_lines_are_read_from_any_number_on(shared: Desk) -> None:
         ({"line": "9" * 30}, 400),
         ({"line": "1", "cursor": "x"}, 400),
         ({"line": "99999"}, 404),
+        ({"line": "1", "cursor": "99999"}, 409),
+        ({"line": "2", "cursor": "99999"}, 409),
     ],
 )
 async def test_what_is_not_in_memory_is_refused_in_a_sentence(
@@ -149,6 +151,12 @@ async def test_what_is_not_in_memory_is_refused_in_a_sentence(
     assert response.status_code == status
     assert response.json()["error"]["message"].endswith(".")
     assert "get_document" not in response.text
+
+
+async def test_a_part_after_one_of_another_text_is_no_line_that_is_missing(shared: Desk) -> None:
+    id = shared.hit("rows of many")["document_id"]
+    refused = shared.get("/api/document", id=id, line=2, cursor=99_999).json()["error"]
+    assert refused["message"] == "The document has changed since the part before this one was shown."
 
 
 @pytest.mark.parametrize(
