@@ -536,6 +536,20 @@ async def test_a_document_is_asked_alone_from_where_it_is_read(browser: Browser,
         await expect(page.locator(".answer").last).to_contain_text("93 degrees")
 
 
+async def test_asking_all_documents_lasts(browser: Browser, program: Program) -> None:
+    program("inject", "-", "--uri", "tea.md", stdin=TEA)
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.goto(f"{web.origin}/?in=tea.md")
+        chosen = page.get_by_label("In", exact=True)
+        await page.reload()
+        await expect(chosen).to_have_value("tea.md")
+        await page.get_by_role("button", name="Ask all").click()
+        await expect(page).to_have_url(f"{web.origin}/")
+        await page.reload()
+        await expect(page.get_by_label("Question")).to_be_focused()
+        await expect(chosen).to_have_value("")
+
+
 async def test_what_a_command_opens_is_scrolled_into_view(browser: Browser, program: Program) -> None:
     program("inject", "-", "--uri", "tea.md", stdin=TEA)
     async with (

@@ -110,6 +110,7 @@ export async function show(main, { params, query, signal, navigate }) {
   async function narrow() {
     try {
       chosen.scope = (await get(address("/api/scope", { name: scope.value.trim() }), signal)).name;
+      if (query.get("in")) history.replaceState(null, "", location.pathname); // It would be chosen again.
       say(chosen.scope ? `Only ${chosen.scope} is asked.` : notebook ? "The whole notebook is asked." : "All documents are asked.");
     } finally {
       scope.value = chosen.scope; // An error changes nothing.
