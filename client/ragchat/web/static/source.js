@@ -95,7 +95,7 @@ export function textElement(first, { signal, endless = false, label = "Text" }) 
     const request = removed ?? { line: Math.max(1, top.part.start_line - ABOVE), end: top.part.start_line - 1 };
     const part = await ask(request);
     if (removed) left.pop();
-    keeping(top.element, () => {
+    keepingPart(top.element, () => {
       put({ ...part, begins: request.begins ?? true }, request, top);
       while (shown.length > MOST_PARTS) shown.pop().element.remove();
     });
@@ -105,7 +105,7 @@ export function textElement(first, { signal, endless = false, label = "Text" }) 
     const last = shown.at(-1);
     const request = { line: 1, cursor: last.part.next, begins: last.part.ends };
     const part = { ...(await ask(request)), begins: request.begins };
-    keeping(last.element, () => {
+    keepingPart(last.element, () => {
       put(part, request);
       while (shown.length > MOST_PARTS) {
         const { request, element } = shown.shift();
@@ -166,8 +166,8 @@ function listElement({ start_line, lines, begins, marked }) {
   }));
 }
 
-// Change the page without moving an element that the user may be reading.
-function keeping(element, change) {
+// Change a text without moving a part that the user may be reading, in its own box or the page; once, as they may scroll on.
+function keepingPart(element, change) {
   const before = element.getBoundingClientRect().top;
   change();
   const moved = element.isConnected ? element.getBoundingClientRect().top - before : 0;
