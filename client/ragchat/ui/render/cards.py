@@ -67,7 +67,7 @@ def _fitting(
     room = console.height - _RESERVED_ROWS
     cited = {one.n: one for one in reversed(citations)}
     whole: list[Sequence[Row]] = [
-        [*_rows(console, card, highlight, _header(card, cited.get(card.n)))] for card in cards
+        [*_rows(console, card, highlight, _header(card, citations))] for card in cards
     ]
     do_fit = sum(len(rows) + 2 for rows in whole) <= room
     shown: list[list[Text]] = []
@@ -155,11 +155,17 @@ def _paragraphs(card: Card, highlight: Highlight, header: range) -> Iterator[lis
             lines = []
 
 
-def _header(card: Card, citation: Citation | None) -> range:
+def _header(card: Card, citations: Sequence[Citation]) -> range:
     """Where the lines of the header above the best row of a table are in the text of a card."""
     text, (start, end) = card.text, card.best
-    if citation and RECORDS.search(citation.uri):
-        return range(csv_header(text)[1])
+    passages = [one for one in citations if one.n == card.n]
+    if any(RECORDS.search(one.uri) for one in passages):
+        _, last = csv_header(text)
+        # What is from the middle of a file has the header, if any, above the mark of the lines between them.
+        is_begin = any(1 in (one.start_line, one.quote_start_line) for one in passages)
+        below = re.match(r"…(?:$| lines? (\d+))", text[last:], re.MULTILINE)
+        is_above = below is not None and below[1] in (None, f"{len(text[:last].splitlines()) + 1}")
+        return range(last if is_begin or is_above else 0)
     if not is_row(text[start:end]):
         return range(0)
     return range(*table_header(text, text.rfind("\n", 0, start) + 1, gaps=("…",)))

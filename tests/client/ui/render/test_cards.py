@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ragchat.answer import Card
 from ragchat.grounding.highlight import Highlight
@@ -238,6 +239,31 @@ def test_the_header_of_a_table_stays_above_the_row_that_answers(
     assert left_out + len(lines) - 3 == len([*filter(None, text.splitlines())])
     _, near, _ = shown(card(text, rows[1]), uri=uri)
     assert [line[2:] for line in near].count(header[0]) == 1
+
+
+PEOPLE = [f"City {letter},Person {letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+
+
+@pytest.mark.parametrize(
+    ("above", "line", "has_header"),
+    [
+        (["city,person"], 1, True),
+        (["city,person", "… lines 2–40"], 41, True),
+        (["People", "city,person", "… line 3"], 4, True),
+        (["city,person", "…"], 4, True),  # of a file in an archive, whose lines have no numbers
+        (["city,person"], 0, True),  # the rows of a whole file, of which a later passage was found
+        (["Berlin,Anna"], 41, False),
+        (["Berlin,Anna", "… lines 42–50"], 41, False),
+    ],
+)
+def test_a_row_from_the_middle_of_a_csv_file_is_no_header(
+    above: list[str], line: int, has_header: bool
+) -> None:
+    out, file = terminal(80, 24)
+    cited = replace(citation_of(1, "file:///people.csv"), start_line=line or 41, quote_start_line=line or 1)
+    shown = card("\n".join([*above, *PEOPLE]), PEOPLE[19])
+    show_cards(Screen(out, out, animated=True), [shown], [cited], Highlight(""))
+    assert (f"  {above[0]}" in file.shown.split("\n")) is has_header
 
 
 def test_the_header_of_a_wide_table_leaves_room_for_its_rows() -> None:
