@@ -39,17 +39,36 @@ def csv_header(text: str) -> tuple[int, int]:
 @lru_cache(100)
 def _header(head: str) -> tuple[int, int]:
     rows, width = max((_table(head, delimiter) for delimiter in DELIMITERS), key=_agreeing)
-    # A title may have the delimiters of a row, without its cells.
-    first = next((at for at, row in enumerate(rows) if len(row.cells) == width < 2 * _filled(row)), 0)
-    for at in (first, 0):
-        if rows and _names_columns(*(row.cells for row in rows[at : at + 2])):
-            return rows[at].start, rows[at].end
-    return 0, 0
+    for at, row in enumerate(rows):
+        cells, below, after = (*(row.cells for row in rows[at : at + 3]), [], [])[:3]
+        if _is_preamble(cells, width):
+            continue
+        names = _names_columns(cells, below)
+        if len(cells) >= width:
+            if names:
+                return row.start, row.end
+            break
+        # Names of the rows may have no name, or a delimiter end each record. But it is a note, such as
+        # "Until:,May", above a single cell, or above a row that names all columns of records with numbers.
+        is_note = all(below[-1:]) and _names_columns(below, after) and not _names_columns(after)
+        if names and sum(map(bool, below)) > 1 and not is_note:
+            return row.start, row.end
+    # What looked like a title names the columns if nothing else does.
+    is_first = bool(rows) and _names_columns(*(row.cells for row in rows[:2]))
+    return (rows[0].start, rows[0].end) if is_first else (0, 0)
+
+
+def _is_preamble(cells: Sequence[str], width: int) -> bool:
+    """Whether it is a comment, or most columns have no cell; but only row names may lack theirs."""
+    is_index = len(cells) == width and not cells[0] and all(cells[1:])
+    return cells[0].startswith(("# ", "##")) or (2 * sum(map(bool, cells)) <= width and not is_index)
 
 
 def _table(head: str, delimiter: str) -> tuple[list[Row], int]:
     """The rows with text as this delimiter cuts them, and their usual number of cells; 0 if it is one."""
-    rows = [row for row in _rows(head, delimiter) if _filled(row)]
+    found = _rows(head, delimiter)
+    stripped = (Row(start, end, [cell.strip() for cell in cells]) for start, end, cells in found)
+    rows = [row for row in stripped if any(row.cells)]
     widths = Counter(len(row.cells) for row in rows if len(row.cells) > 1)
     return rows, max(widths, key=widths.__getitem__, default=0)
 
@@ -65,12 +84,8 @@ def _rows(head: str, delimiter: str) -> Iterator[Row]:
     reader, above = csv.reader(lines, delimiter=delimiter), 0
     with suppress(csv.Error):
         for cells in reader:
-            yield Row(ends[above], ends[reader.line_num], [cell.strip() for cell in cells])
+            yield Row(ends[above], ends[reader.line_num], cells)
             above = reader.line_num
-
-
-def _filled(row: Row) -> int:
-    return sum(map(bool, row.cells))
 
 
 def _names_columns(cells: Sequence[str], below: Sequence[str] = ()) -> bool:
