@@ -18,6 +18,8 @@ MAX_HEAD = 8_000
 # Not a month, such as 03.2024.
 NUMBER = re.compile(r"(?!(?:0[1-9]|1[0-2])\.(?:19|20)\d\d\Z)[-+]?\d[\d.,]*")
 YEARS = range(1900, 2101)
+# Of numbers that are compared: Python converts none of thousands of digits.
+MAX_DIGITS = 15
 
 
 class Row(NamedTuple):
@@ -94,12 +96,18 @@ def _names_columns(cells: Sequence[str], below: Sequence[str] = ()) -> bool:
     if len(numbers) == len(cells) or len(cells) < 2:
         return False
     found, under = ([row[at] for at in numbers if at < len(row)] for row in (cells, below))
-    if not all(map(str.isdecimal, found)):
-        return False
-    steps = {int(later) - int(earlier) for earlier, later in pairwise(found)}
-    is_ordered = len(found) > 1 and (min(steps) > 0 or max(steps) < 0)
-    return not numbers or steps == {1} or (is_ordered and _are_years(found) and not _are_years(under))
+    steps = _steps(found)
+    is_counted = steps == {1} and len(found) > 2 and int(found[0]) < 2 and _steps(under) != {1}
+    are_years = bool(steps) and (min(steps) > 0 or max(steps) < 0) and _are_years(found)
+    return not numbers or is_counted or (are_years and not _are_years(under))
+
+
+def _steps(cells: Sequence[str]) -> set[int]:
+    """The differences of neighbours; empty unless all are whole numbers."""
+    if not all(cell.isdecimal() and len(cell) <= MAX_DIGITS for cell in cells):
+        return set()
+    return {int(later) - int(earlier) for earlier, later in pairwise(cells)}
 
 
 def _are_years(cells: Sequence[str]) -> bool:
-    return all(cell.isdecimal() and int(cell) in YEARS for cell in cells)
+    return all(cell.isdecimal() and len(cell) <= MAX_DIGITS and int(cell) in YEARS for cell in cells)

@@ -20,6 +20,7 @@ from ragcommon.text.columns import csv_header
         ("", "tree\t2022\t2023\t2024\n", "oak\t41\t40\t42\n"),
         ("", "tree|2015|2020|2024\n", "oak|1|2|3\n"),
         ("", "tree,1,2,3\n", "oak,7,8,8\n"),
+        ("", "tree,0,1,2\n", "oak,4,6,5\n"),
         ("", "tree;03.2024;04.2024\n", "oak;7,5;8\n"),
         ("", '"tree\nor bush","age, years",bed\n', "oak,40,A\n"),
         ("", "tree,,age,,bed\n", "oak,,40,,A\n"),
@@ -59,6 +60,9 @@ def test_the_header_names_the_columns_below_a_title_and_may_count_them(
         "oak; 4,5\nelm; 3,5\n",
         "Ann,1901,1980\nEve,1911,1990\n",
         "1,2\n3,4\n",
+        "oak,1,2\nelm,5,9\n",
+        "oak,3,4,5\nelm,6,2,1\n",
+        "oak,1,2,3\nelm,4,5,6\n",
     ],
 )
 def test_a_row_with_other_numbers_or_a_single_cell_names_no_columns(text: str) -> None:
@@ -67,3 +71,8 @@ def test_a_row_with_other_numbers_or_a_single_cell_names_no_columns(text: str) -
 
 def test_a_file_that_is_no_csv_has_no_header() -> None:
     assert csv_header('"' * 9_000) == (0, 0)
+
+
+@pytest.mark.parametrize(("text", "end"), [("oak,{},7\nelm,1,2\n", 0), ("tree,2023,2024\noak,{},7\n", 15)])
+def test_a_number_of_thousands_of_digits_is_no_year_and_counts_nothing(text: str, end: int) -> None:
+    assert csv_header(text.format("1" * 4_400)) == (0, end)
