@@ -1,4 +1,4 @@
-"""The row of a CSV file that names its columns. Pure."""
+"""The rows of a CSV file, what parts their cells, and which row names the columns. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 # Of delimiters that fit equally well, the first one counts: commas are the most likely in cells.
 DELIMITERS = "\t;|,"
+LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # Characters from which the delimiter and the header are derived.
 MAX_HEAD = 8_000
 # Not a month, such as 03.2024.
@@ -36,6 +37,29 @@ def csv_header(text: str) -> tuple[int, int]:
     A title, notes, "sep=;" or groups of columns may be above it.
     """
     return _header(text[:MAX_HEAD])
+
+
+def csv_delimiter(text: str, among: str = DELIMITERS) -> str:
+    """What parts the cells; "" unless most of the first rows have the same number of cells, above one."""
+    tables = {delimiter: _table(text[:MAX_HEAD], delimiter) for delimiter in among}
+    best = max(tables, key=lambda delimiter: _agreeing(tables[delimiter]))
+    rows, width = tables[best]
+    return best if width and 2 * _agreeing(tables[best]) > len(rows) else ""
+
+
+def csv_rows(text: str, delimiter: str, *, is_strict: bool = False) -> Iterator[Row]:
+    """All rows, also empty ones. Raises csv.Error, if strict also where a quotation is not closed."""
+    start = end = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal end
+        for line in LINE.finditer(text):
+            end = line.end()
+            yield line[0]
+
+    for cells in csv.reader(lines(), delimiter=delimiter, strict=is_strict):
+        yield Row(start, end, cells)
+        start = end
 
 
 @lru_cache(100)
@@ -68,9 +92,13 @@ def _is_preamble(cells: Sequence[str], width: int) -> bool:
 
 def _table(head: str, delimiter: str) -> tuple[list[Row], int]:
     """The rows with text as this delimiter cuts them, and their usual number of cells; 0 if it is one."""
-    found = _rows(head, delimiter)
-    stripped = (Row(start, end, [cell.strip() for cell in cells]) for start, end, cells in found)
-    rows = [row for row in stripped if any(row.cells)]
+    rows: list[Row] = []
+    with suppress(csv.Error):
+        for start, end, cells in csv_rows(head, delimiter):
+            if any(stripped := [cell.strip() for cell in cells]):
+                rows.append(Row(start, end, stripped))
+    if len(rows) > 1 and len(head) == MAX_HEAD:
+        rows.pop()  # It is cut.
     widths = Counter(len(row.cells) for row in rows if len(row.cells) > 1)
     return rows, max(widths, key=widths.__getitem__, default=0)
 
@@ -78,16 +106,6 @@ def _table(head: str, delimiter: str) -> tuple[list[Row], int]:
 def _agreeing(table: tuple[list[Row], int]) -> int:
     rows, width = table
     return sum(len(row.cells) == width for row in rows)
-
-
-def _rows(head: str, delimiter: str) -> Iterator[Row]:
-    lines = head.splitlines(keepends=True)
-    ends = [0, *accumulate(map(len, lines))]
-    reader, above = csv.reader(lines, delimiter=delimiter), 0
-    with suppress(csv.Error):
-        for cells in reader:
-            yield Row(ends[above], ends[reader.line_num], cells)
-            above = reader.line_num
 
 
 def _names_columns(cells: Sequence[str], below: Sequence[str] = ()) -> bool:

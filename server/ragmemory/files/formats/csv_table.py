@@ -6,8 +6,6 @@ Passages repeat the header of a table. Rows are one line each, and places, count
 from __future__ import annotations
 
 import csv
-import re
-from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,16 +13,15 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ragcommon.files.decoding import NoText, decode
-from ragcommon.text.columns import csv_header
+from ragcommon.text import columns
+from ragcommon.text.columns import Row, csv_delimiter, csv_header, csv_rows
 from ragmemory.files.formats import text as plain
 from ragmemory.files.formats.file_text import MAX_CHARACTERS, FileText, TextBuilder, one_line
 from ragmemory.files.formats.sheets import MAX_ROWS
+from ragmemory.ingest.documents import MARKDOWN
 
-# Possible delimiters. If several fit equally well, the first one counts: commas are the most likely in cells.
-DELIMITERS = {".csv": "\t;,", ".tsv": "\t"}
-# Rows from which the delimiter is derived.
-FIRST_ROWS = 20
-LINE = re.compile(r"[^\n]*\n|[^\n]+")
+# By the extension, what may part the cells.
+DELIMITERS = {".csv": columns.DELIMITERS, ".tsv": "\t"}
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -38,16 +35,17 @@ def has_line_breaks(suffix: str, data: bytes) -> bool:
         return False
     try:
         text = decode(data).text
-        delimiter = _delimiter(text, suffix)
-        return bool(delimiter) and any("\n" in cell for _, row in _rows(text, delimiter) for cell in row)
+        delimiter = csv_delimiter(text, DELIMITERS[suffix])
+        rows = _rows(text, delimiter) if delimiter else ()
+        return any("\n" in cell for _, row in rows for cell in row.cells)
     except (NoText, csv.Error):
         return False
 
 
 def as_table(found: FileText, suffix: str) -> FileText:
     """The text of a CSV file of several rows as a table; other texts as they are."""
-    delimiter = _delimiter(found.text, suffix)
-    if not delimiter or len(found.text) > MAX_CHARACTERS:
+    delimiter = csv_delimiter(found.text, DELIMITERS[suffix])
+    if not delimiter or len(found.text) > MAX_CHARACTERS or found.media_type == MARKDOWN:
         return found
     try:
         # Counted without keeping their cells, which take many times the memory of the text.
@@ -56,36 +54,22 @@ def as_table(found: FileText, suffix: str) -> FileText:
         return found
     if not 1 < count <= MAX_ROWS:
         return found
-    rows = {number: list(map(one_line, row)) for number, row in _rows(found.text, delimiter)}
     builder = TextBuilder()
-    # A title and notes above the names of the columns are paragraphs.
-    header = found.text[slice(*csv_header(found.text))]
-    names = [list(map(one_line, row)) for _, row in _rows(header, delimiter)]
-    while names and rows[first := next(iter(rows))] != names[0]:
-        builder.add(" ".join(filter(None, rows.pop(first))), f"row {first}")
-    builder.add_rows([*rows.values()], [f"row {number}" for number in rows])
+    rows: list[list[str]] = []
+    places: list[str] = []
+    header, _ = csv_header(found.text)
+    for number, row in _rows(found.text, delimiter):
+        cells = list(map(one_line, row.cells))
+        if row.start < header:  # A title and notes above the names of the columns are paragraphs.
+            builder.add(" ".join(filter(None, cells)), f"row {number}")
+        else:
+            rows.append(cells)
+            places.append(f"row {number}")
+    builder.add_rows(rows, places)
     return replace(builder.build(found.title, found.note), tags=found.tags)
 
 
-def _delimiter(text: str, suffix: str) -> str:
-    """What parts the cells; "" if the rows do not agree."""
-    agreeing = {delimiter: _agreeing(text, delimiter) for delimiter in DELIMITERS[suffix]}
-    best = max(agreeing, key=agreeing.__getitem__)
-    return best if agreeing[best] else ""
-
-
-def _agreeing(text: str, delimiter: str) -> int:
-    """How many of the first rows have the same number of cells, above one; 0 unless it is most of them."""
-    try:
-        sizes = Counter(len(row) for _, row in islice(_rows(text, delimiter), FIRST_ROWS))
-    except csv.Error:
-        return 0
-    count = max((count for size, count in sizes.items() if size > 1), default=0)
-    return count if 2 * count > sizes.total() else 0
-
-
-def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(text: str, delimiter: str) -> Iterator[tuple[int, Row]]:
     """The rows that have text, with their numbers. Raises csv.Error, also if a quotation is not closed."""
-    lines = (line[0] for line in LINE.finditer(text))
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    return ((number, row) for number, row in enumerate(rows, 1) if any(row))
+    rows = enumerate(csv_rows(text, delimiter, is_strict=True), 1)
+    return ((number, row) for number, row in rows if any(row.cells))

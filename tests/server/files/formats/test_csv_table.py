@@ -29,6 +29,23 @@ def test_a_title_and_notes_above_the_header_are_paragraphs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ('a,b\u2028c,d\nx,"y\nz",w\n', "| x | y z | w |"),
+        ('a,b\fc,d\nx,"y\nz",w\n', "| x | y z | w |"),
+        (f'a,b\nx,"{"oak " * 2_500}"\nx,"y\nz"\n', "| x | y z |"),
+        ('a|b\nx|"y\nz, w"\n', "| x | y z, w |"),
+        ('day;sum;who\nMay;1,5;"Ida\nKay"\nMay;2,5;Max\n', "| May | 1,5 | Ida Kay |"),
+    ],
+    ids=["a line separator", "a form feed", "a long cell", "bars", "decimal commas"],
+)
+def test_rows_and_header_are_cut_alike(text: str, row: str) -> None:
+    found = read(Path("a.csv"), text.encode())
+    assert row in found.text.splitlines()
+    assert found.text.splitlines()[1].startswith("| --- |")
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("a.csv", 'bill,note\n1,"late, torn"\n'),
@@ -36,6 +53,7 @@ def test_a_title_and_notes_above_the_header_are_paragraphs() -> None:
         ("a.csv", 'bill,note\n1,"late\n2,paid\n'),
         ("a.csv", 'Alone "here\nor there"\n'),
         ("a.txt", RECORDS),
+        ("a.csv", f'"{"oak " * 2_500}",b\n1,"late,\nand torn"\n'),
         ("a.tsv", '"'),
     ],
 )
