@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -17,11 +18,15 @@ MAX_COLUMNS = 200
 # Number formats that are followed: digits, decimals, a percent sign, and what is before and after, such as a
 # currency. Thousands are not grouped, which each language does otherwise. Larger numbers are shown without.
 LITERAL = r'(?:"[^"]*"|\\.|\[\$[^\]]*\]|[\s€$£¥])'
-NUMBER_FORMAT = re.compile(rf"({LITERAL}*)(#,?#*)?(0{{1,20}})(?:\.(0{{1,9}}))?({LITERAL}*)(%?)({LITERAL}*)")
+NUMBER_FORMAT = re.compile(
+    rf"({LITERAL}*)(?:#+(?:(,)#*)?)?(0{{1,20}})(?:\.(0{{1,9}}))?({LITERAL}*(?:(%){LITERAL}*)?)"
+)
 # A literal with the text that it shows: that in quotation marks, an escaped character, a currency.
 SHOWN = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]')
 # Colours, and spaces as wide as a character or the cell. After a semicolon is the format of negative numbers.
-LAYOUT = re.compile(r"\[(?!\$)[a-z]+ ?\d*\]|[_*].|;.*", re.IGNORECASE)
+LAYOUT = re.compile(r'("[^"]*"|\\.)|\[(?!\$)[a-z]+ ?\d*\]|[_*].|;.*', re.IGNORECASE)
+# Excel allows no longer format.
+MAX_FORMAT = 255
 MAX_FORMATTED = 1e15
 
 
@@ -80,6 +85,28 @@ def add_sheets(sheets: Iterable[Sheet], builder: TextBuilder) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
+class NumberFormat(Struct):
+    """`before` and `after` are shown around the number, `after` with a percent sign."""
+
+    before: str
+    is_grouped: bool
+    digits: int
+    decimals: int
+    after: str
+    is_percent: bool
+
+
+@lru_cache(1_000)
+def _number_format(text: str) -> NumberFormat | None:
+    """None if it is not followed."""
+    found = NUMBER_FORMAT.fullmatch(LAYOUT.sub(r"\1", text)) if len(text) <= MAX_FORMAT else None
+    if not found:
+        return None
+    before, comma, digits, decimals, after, percent = found.groups(default="")
+    before, after = (SHOWN.sub(r"\1\2\3", one) for one in (before, after))
+    return NumberFormat(before, bool(comma), len(digits), len(decimals), after, bool(percent))
+
+
 def shown(value: object, number_format: str = "") -> str:
     """A value of a cell as the sheet shows it, dates in ISO 8601."""
     match value:
@@ -91,17 +118,13 @@ def shown(value: object, number_format: str = "") -> str:
             minutes, seconds = divmod(round(abs(value).total_seconds()), 60)
             found = f"{'-' if value < timedelta() else ''}{minutes // 60}:{minutes % 60:02}"
             return f"{found}:{seconds:02}" if "ss" in number_format.lower() else found
-        case int() | float() if abs(value) < MAX_FORMATTED and (
-            numbers := NUMBER_FORMAT.fullmatch(LAYOUT.sub("", number_format))
-        ):
-            before, grouped, digits, decimals, between, percent, after = numbers.groups(default="")
-            if grouped and value == int(value):
-                decimals = ""  # People ask for 54000, not for 54000.00.
-            number = Decimal(repr(value)) * (100 if percent else 1)
-            rounded = number.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
-            width = len(digits) + len(decimals) + bool(decimals)
-            around = (SHOWN.sub(r"\1\2\3", one) for one in (before, f"{between}{percent}{after}"))
-            shown_number = f"{abs(rounded):0{width}f}".join(around).strip()
+        case int() | float() if abs(value) < MAX_FORMATTED and (numbers := _number_format(number_format)):
+            # People ask for 54000, not for 54000.00.
+            decimals = 0 if numbers.is_grouped and value == int(value) else numbers.decimals
+            number = Decimal(repr(value)) * (100 if numbers.is_percent else 1)
+            rounded = number.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+            width = numbers.digits + decimals + bool(decimals)
+            shown_number = f"{numbers.before}{abs(rounded):0{width}f}{numbers.after}".strip()
             return f"-{shown_number}" if value < 0 else shown_number
         case float():
             return f"{value:.15g}"
