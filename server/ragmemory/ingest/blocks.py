@@ -35,6 +35,10 @@ ENTRY = re.compile(r"^[ \t]*@[a-zA-Z]+[ \t]*[{(][ \t]*(?:(?P<key>[^\s,={}()\"#]{
 # The rule below the names of aligned columns, with the line end above it; and what parts these.
 RULE = re.compile(r"\n(?=[^\n]*[-=─━]{5})[-=+|─━┼ \t]+\n")
 COLUMNS = re.compile(r" {2,}| *[|│] *")
+# What parts the columns of a rule.
+RULED_COLUMNS = re.compile(r"[-=─━][+|┼ \t]+[-=─━]")
+# Lines below a rule without columns of which two must have those of the line above it.
+ROWS_BELOW = 5
 BLANK_LINES = re.compile(r"\n[ \t\r\n\f]*\n")
 # Characters that are split into lines at a time: a list of all lines would take more memory than the text.
 WINDOW = 64_000
@@ -78,13 +82,22 @@ def _paragraph(text: str, start: int, end: int) -> Block:
     header = 0
     for rule in RULE.finditer(text, start, min(end, start + MAX_HEADER)):
         above = text[start : rule.start()].rpartition("\n")[2]
-        below = text[rule.end() : min(end, rule.end() + MAX_HEADER)].partition("\n")[0]
-        cells = COLUMNS.split(below.strip())
-        if COLUMNS.search(above.strip()) and len(cells) > 1:
+        below = text[rule.end() : min(end, rule.end() + MAX_HEADER)].split("\n", ROWS_BELOW)[:ROWS_BELOW]
+        cells = COLUMNS.split(below[0].strip())
+        is_header = COLUMNS.search(above.strip()) and len(cells) > 1
+        if is_header and (RULED_COLUMNS.search(rule[0]) or _are_aligned(above, below)):
             header = rule.end()
             if any(map(NUMBER.fullmatch, cells)):  # Other rules part the rows.
                 break
     return Block(start, end, kind="table", header=(start, header)) if header else Block(start, end)
+
+
+def _are_aligned(names: str, rows: Iterable[str]) -> bool:
+    """Whether two rows have gaps at those between the names, which are no item of a list."""
+    gaps = [range(*gap.span()) for gap in COLUMNS.finditer(names.rstrip()) if gap.start()]
+    blanks = ({at for gap in COLUMNS.finditer(row) for at in range(*gap.span())} for row in rows)
+    aligned = [row for row in blanks if not any(map(row.isdisjoint, gaps))]
+    return len(aligned) > 1 and not ITEM.match(names)
 
 
 def csv_blocks(text: str) -> Iterator[Block]:

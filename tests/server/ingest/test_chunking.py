@@ -440,6 +440,28 @@ def test_the_rows_of_a_table_with_aligned_columns_have_their_names_as_context(he
     assert chunks[-1].context in ("", header)
 
 
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        ("1.  Introduction", "It ends here.  More is below.\nIn May we left.\n"),
+        ("1.  Introduction", "1.  Lakes\n2.  Rivers\n3.  Seas\n"),
+        ("Dear all,  please note", "The park is closed.  Do not go there.\nThe lake,  too.\n"),
+        ("Best regards  and thanks", "Ida  Lake\nMax  Pond\n"),
+        ("$ ls  -l", "total  40\n-rw-r--r--  1 ida\n"),
+        ("ALL TREES        Page 1", "Oak   40\nElm    3\n"),
+    ],
+)
+def test_underlined_prose_is_no_table(above: str, below: str) -> None:
+    text = f"{above}\n-----------\n{below}" + "It goes on and on.\n" * 60
+    assert {chunk.context for chunk in plain(text)} == {""}
+
+
+def test_the_rule_below_aligned_columns_may_have_no_gaps_nor_rows_a_last_cell() -> None:
+    header = "Tree       Age   Keeper\n-----------------------\n"
+    text = header + "Oak         40   Ida\nElm          3\nAsh\n" * 30
+    assert {chunk.context for chunk in plain(text)} == {"", header}
+
+
 @pytest.mark.parametrize("rule", ["-----\n", "-----  x\n", ""])
 def test_a_paragraph_without_columns_or_a_rule_has_no_context(rule: str) -> None:
     text = "Long ago\n" + rule + "we went  home.\n" * 60
