@@ -121,7 +121,7 @@ async def gather(
     """Compare a question with passages; by words alone if memory does not answer in time."""
     if not hits:
         return []
-    spans = [[span for span in piece_spans(hit.full_text) if span[0] >= len(hit.context)] for hit in hits]
+    spans = [[*piece_spans(hit.full_text, len(hit.context), wraps=not hit.is_csv)] for hit in hits]
     texts = [
         [f"{names_of(hit)} {_above_rows(hit)}", *(_said(hit.full_text[start:end]) for start, end in parts)]
         for hit, parts in zip(hits, spans, strict=True)

@@ -31,23 +31,26 @@ _LINE = re.compile(r"[^\n]*\S[^\n]*")
 Span = tuple[int, int]  # from, to (exclusive), in characters
 
 
-def piece_spans(text: str) -> Iterator[Span]:
-    """The spans of the pieces, indentation included. Empty lines belong to no piece."""
-    for start, end in paragraph_spans(text):
+def piece_spans(text: str, begin: int = 0, *, wraps: bool = True) -> Iterator[Span]:
+    """The spans of the pieces from `begin` on, indentation included. Empty lines belong to no piece.
+
+    The lines of records are no paragraphs that are wrapped.
+    """
+    for start, end in paragraph_spans(text, begin, wraps=wraps):
         paragraph = text[start:end]
         is_line = "\n" not in paragraph and len(paragraph) <= MAX_LINE * (1 + is_row(paragraph))
         (_, stop), *others = [(0, end - start)] if is_line else sentence_spans(paragraph)
         yield from ((start + first, start + last) for first, last in [(0, stop), *others])
 
 
-def paragraph_spans(text: str) -> Iterator[Span]:
+def paragraph_spans(text: str, begin: int = 0, *, wraps: bool = True) -> Iterator[Span]:
     """The spans of the lines that are not empty; of a paragraph that is wrapped, that of all its lines."""
-    lines = [(found.start(), found.start() + len(found[0].rstrip())) for found in _LINE.finditer(text)]
+    lines = [(found.start(), found.start() + len(found[0].rstrip())) for found in _LINE.finditer(text, begin)]
     width = max((end - start for start, end in lines), default=0)
     first = None
     for line, below in zip_longest(lines, lines[1:]):
         first = first or line
-        if not (MIN_WIDTH <= width <= MAX_LINE and below and _is_wrapped(text, line, below, width)):
+        if not (wraps and below and MIN_WIDTH <= width <= MAX_LINE and _is_wrapped(text, line, below, width)):
             yield first[0], line[1]
             first = None
 

@@ -115,3 +115,11 @@ def test_lines_that_are_no_prose_are_pieces_of_their_own(text: str) -> None:
 )
 def test_a_number_at_the_beginning_of_one_line_leaves_a_paragraph_whole(text: str) -> None:
     assert [text[start:end] for start, end in piece_spans(text)] == [text]
+
+
+def test_records_are_pieces_also_where_their_lines_look_like_wrapped_prose() -> None:
+    rows = [
+        f"Person {n},a weaver of carpets and of curtains,lives in a house with a garden" for n in range(3)
+    ]
+    text = "\n".join(["name,who,where", *rows])
+    assert [text[slice(*span)] for span in piece_spans(text, text.index("\n"), wraps=False)] == rows
