@@ -109,7 +109,7 @@ class Pacing:
         return [path for path in changed if now >= self._rests.get(path, (0.0, 0.0))[0]]
 
     def synced(self, paths: Iterable[Path], now: float) -> None:
-        """Begin the rests of files, twice as long as the last one of those that did not stay as they were."""
+        """Begin a rest for each file, twice as long as its last one if it changed again soon after that."""
         rests = {path: (end, rest) for path, (end, rest) in self._rests.items() if now < end + rest}
         lengths = {path: min(max(FIRST_REST, 2 * rests.get(path, (0, 0))[1]), MAX_REST) for path in paths}
         self._rests = rests | {path: (now + rest, rest) for path, rest in lengths.items()}

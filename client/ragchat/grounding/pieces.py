@@ -34,7 +34,7 @@ Span = tuple[int, int]  # from, to (exclusive), in characters
 def piece_spans(text: str, begin: int = 0, *, wraps: bool = True) -> Iterator[Span]:
     """The spans of the pieces from `begin` on, indentation included. Empty lines belong to no piece.
 
-    The lines of records are no paragraphs that are wrapped.
+    Without `wraps`, each line is a paragraph of its own, as the records of a CSV file are.
     """
     for start, end in paragraph_spans(text, begin, wraps=wraps):
         paragraph = text[start:end]

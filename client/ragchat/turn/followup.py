@@ -219,7 +219,7 @@ def _telling(question: str) -> list[Word]:
 
 
 def _topic(question: str, telling: Sequence[Word]) -> list[Word]:
-    """The words that tell what a question is about: beside a pronoun only names, and never a name alone."""
+    """The telling words that name a topic. Next to a pronoun only names do, and a single name does not."""
     names = [word for word in telling if word.is_name]
     if _has_loose_pronoun(question):
         return names

@@ -6,7 +6,6 @@ passage can close its own tag.
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from ragchat.llm import tokens
 from ragchat.memory.types import DocumentText
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import label, within
-from ragcommon.text.rules import passage_names
+from ragcommon.text.rules import LINE, passage_names
 
 # The reason of candidates that the user attached: whole documents, or their beginnings.
 ATTACHED = "attached"
@@ -73,7 +72,7 @@ def attached(documents: Iterable[DocumentText]) -> list[Candidate]:
 
 def _pieces(document: DocumentText) -> Iterator[Hit]:
     """Split a document at its places into pieces of at least PIECE characters, except the last one."""
-    lines = re.findall(r"[^\n]*\n|[^\n]+", document.text) or [""]
+    lines = LINE.findall(document.text) or [""]
     starts, size = [1], 0
     beginnings = {line for line, _ in document.places}
     for number, line in enumerate(lines, 1):

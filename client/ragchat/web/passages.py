@@ -15,12 +15,11 @@ from typing import NamedTuple
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.sanitize import sanitize
 from ragchat.web.markup import Node
-from ragcommon.text.columns import DELIMITERS
-from ragcommon.text.rules import FENCE, is_row, is_rule
+from ragcommon.text.columns import csv_delimiter
+from ragcommon.text.rules import FENCE, LINE, is_row, is_rule
 
 Span = tuple[int, int]
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # The mark of lines that are left out.
 _LEFT_OUT = re.compile(rf"{ELLIPSIS}(?: line \d+| lines \d+–\d+| [\d,]+ more)?\s*")
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -29,7 +28,7 @@ _COLUMNS = re.compile(r"\S(?: {3,}| *\t\s*)\S|^\s*[-+=]{2}[-=]*[ +][-+= ]*$")
 
 
 class Row(NamedTuple):
-    """A row of a table: where it begins and ends, where its cells begin, and what in it is not seen."""
+    """A row of a table: where it begins and ends, where its cells begin, and the spans that are hidden."""
 
     start: int
     end: int
@@ -44,7 +43,7 @@ class Passage:
         self._text = text
         self._styles = styles
         self._edges = sorted({edge for spans in styles.values() for span in spans for edge in span})
-        self._lines = [found.span() for found in _LINE.finditer(text)] or [(0, 0)]
+        self._lines = [found.span() for found in LINE.finditer(text)] or [(0, 0)]
 
     def code(self) -> list[Node]:
         return [self._fixed(self._lines)]
@@ -53,7 +52,7 @@ class Passage:
         """`names` is the row that names the columns, "" if the file has none: see `Hit.columns`."""
         names = names.strip("\r\n")
         found = re.search(rf"^{re.escape(names)}\r?$", self._text, re.MULTILINE) if names else None
-        delimiter = max(DELIMITERS, key=(names or self._text.partition("\n")[0]).count)
+        delimiter = csv_delimiter(self._text) or ","
         return [self._table([*self._records(delimiter)], found.span() if found else (0, 0))]
 
     def prose(self, *, tables: bool = True) -> list[Node]:

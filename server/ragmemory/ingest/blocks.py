@@ -32,10 +32,10 @@ TABLE_RULE = frozenset("|:- \t\r\n")
 MAX_HEADER = 1_000
 # `@article{knuth1984,`; `@string` and `@comment` have no key.
 ENTRY = re.compile(r"^[ \t]*@[a-zA-Z]+[ \t]*[{(][ \t]*(?:(?P<key>[^\s,={}()\"#]{1,200}),)?", re.MULTILINE)
-# The rule below the names of aligned columns, with the line end above it; and what parts these.
+# The rule below the names of aligned columns, with the line end above it; and a gap between these.
 RULE = re.compile(r"\n(?=[^\n]*[-=─━]{5})[-=+|─━┼ \t]+\n")
 COLUMNS = re.compile(r" {2,}| *[|│] *")
-# What parts the columns of a rule.
+# A gap between the columns of a rule.
 RULED_COLUMNS = re.compile(r"[-=─━][+|┼ \t]+[-=─━]")
 # Lines below a rule without columns of which two must have those of the line above it.
 ROWS_BELOW = 5
@@ -93,7 +93,7 @@ def _paragraph(text: str, start: int, end: int) -> Block:
 
 
 def _are_aligned(names: str, rows: Iterable[str]) -> bool:
-    """Whether two rows have gaps at those between the names, which are no item of a list."""
+    """Whether two rows or more have a gap below each gap between the names, which are no item of a list."""
     gaps = [range(*gap.span()) for gap in COLUMNS.finditer(names.rstrip()) if gap.start()]
     blanks = ({at for gap in COLUMNS.finditer(row) for at in range(*gap.span())} for row in rows)
     aligned = [row for row in blanks if not any(map(row.isdisjoint, gaps))]

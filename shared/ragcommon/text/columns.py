@@ -1,4 +1,4 @@
-"""The rows of a CSV file, what parts their cells, and which row names the columns. Pure."""
+"""The rows of a CSV file, its delimiter, and the row that names its columns. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from ragcommon.text.rules import LINE
+
 # Of delimiters that fit equally well, the first one counts: commas are the most likely in cells.
 DELIMITERS = "\t;|,"
-LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # Characters from which the delimiter and the header are derived.
 MAX_HEAD = 8_000
 # Not a month, such as 03.2024.
@@ -40,7 +41,7 @@ def csv_header(text: str) -> tuple[int, int]:
 
 
 def csv_delimiter(text: str, among: str = DELIMITERS) -> str:
-    """What parts the cells; "" unless most of the first rows have the same number of cells, above one."""
+    """The delimiter; "" unless most of the first rows have the same number of cells, more than one."""
     tables = {delimiter: _table(text[:MAX_HEAD], delimiter) for delimiter in among}
     best = max(tables, key=lambda delimiter: _agreeing(tables[delimiter]))
     rows, width = tables[best]
@@ -85,7 +86,7 @@ def _header(head: str) -> tuple[int, int]:
 
 
 def _is_preamble(cells: Sequence[str], width: int) -> bool:
-    """Whether it is a comment, or most columns have no cell; but only row names may lack theirs."""
+    """Whether it is a comment, or lacks most cells. A table of two columns may leave the first name out."""
     is_index = len(cells) == width and not cells[0] and all(cells[1:])
     return cells[0].startswith(("# ", "##")) or (2 * sum(map(bool, cells)) <= width and not is_index)
 

@@ -24,6 +24,8 @@ PART_END = r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z
 # Ends exported conversations. Memory does not take them from folders: old answers would become sources.
 EXPORT_MARK = "<!-- exported by ragchat -->"
 
+# A line with its end.
+LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # How the names of files in Markdown end.
 MARKDOWN_NAMES = (".md", ".markdown", ".mdown", ".mkd")
 # YAML at the beginning of Markdown, which the group holds.

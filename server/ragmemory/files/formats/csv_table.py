@@ -20,7 +20,7 @@ from ragmemory.files.formats.file_text import MAX_CHARACTERS, FileText, TextBuil
 from ragmemory.files.formats.sheets import MAX_ROWS
 from ragmemory.ingest.documents import MARKDOWN
 
-# By the extension, what may part the cells.
+# The possible delimiters, by extension.
 DELIMITERS = {".csv": columns.DELIMITERS, ".tsv": "\t"}
 
 
