@@ -96,6 +96,7 @@ def test_rows_without_their_header_are_a_table() -> None:
     [
         ('name;kg\n"Pear; green";5\n', [["name", "kg"], ['"Pear; green"', "5"]]),
         ("name,kg\n… line 2\nFig,1", [["name", "kg"], ["… line 2"], ["Fig", "1"]]),
+        ('"name, sort, size";kg\nFig;1\n', [['"name, sort, size"', "kg"], ["Fig", "1"]]),
         ("name\nFig", [["name"], ["Fig"]]),
         ("name,kg\n… 1,200 more", [["name", "kg"], ["… 1,200 more"]]),
         ("mark,kg\n…,5\n… and so on,6\n", [["mark", "kg"], ["…", "5"], ["… and so on", "6"]]),
