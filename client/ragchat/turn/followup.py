@@ -1,7 +1,8 @@
 """Follow-up questions: the query to memory for a question that refers to earlier ones. Pure.
 
 "and in 2019?" and "who wrote it?" find nothing by themselves. With a model, `rewriting` makes them standalone
-questions. Without one, the content words of the last query are appended to them.
+questions. Without one, the content words of the last query are appended to them. The words by which questions
+refer to each other are in `ragconfig/followups.toml`.
 """
 
 from __future__ import annotations
@@ -26,83 +27,22 @@ from ragchat.grounding.words import (
 from ragchat.offline.small_talk import small_talk
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS, query_part
+from ragconfig.settings import packaged
 
-# A question that begins like this asks the same about something else …
-_ELLIPTIC = re.compile(
-    r"(what|how) about\b|what else\b|(the )?same for\b|was ist mit\b|wie (steht|sieht) es\b|was noch\b"
-    r"|sonst noch\b|qu'en est\b|quoi d'autre\b|(y )?qué hay de\b|e per quanto\b|至于|那么?",
-    re.IGNORECASE,
-)
-# … and one that begins like this may do so, if it has few content words.
-_OPENER = re.compile(
-    r"(and|but|or|also|then|so|und|aber|oder|auch|dann|et|mais|ou|alors|y|pero|o|e|ma|mas|en|maar)\b"
-    r"|还有|以及|而且|但是?|では|それで|じゃあ",
-    re.IGNORECASE,
+_FILE = packaged("followups.toml")
+_ELLIPTIC, _OPENER, _REFERENCE = (
+    re.compile("|".join(_FILE[kind]), re.IGNORECASE) for kind in ("elliptic", "opener", "reference")
 )
 # What may be small talk before a question: "thanks, and the price?", "ok so who wrote it?".
 _PRELUDE = re.compile(rf"(.+?)(?:[,;.!?]+\s+|\s+(?={_OPENER.pattern}))", re.IGNORECASE | re.DOTALL)
-# A correction of the last question: "no, the launch", "not 2024, 2025", "I meant the other one".
-_CORRECTION = re.compile(
-    r"(?:(?:no|nein|non|nee|sorry)[,.;!]\s*"
-    r"|(?:not|nicht|pas)\b(?P<wrong>[^,;.?]*?)(?:[,;.]\s*|\s(?=but|sondern|mais))(?:(?:but|sondern|mais)\b\s*)?"
-    r"|(?:i (?:mean|meant)|ich mein(?:t)?e)\b\s*)+",
-    re.IGNORECASE,
-)
+_CORRECTION = re.compile(f"(?:{'|'.join(_FILE['correction'])})+", re.IGNORECASE)
 # The number of a source that was shown: "what does [2] say about fees?"
 _SHOWN = re.compile(r"(?<![\w\])])\[(\d{1,2})\]")
-_PRONOUNS = frozenset(
-    word
-    for language in (
-        "it its it's they them their theirs he him his she her hers this that these those there",
-        "er ihn ihm sein seine seinen seiner seinem sie ihr ihre ihren ihrer ihnen es dies diese dieser",
-        "dieses diesem diesen dort davon damit dazu darin darüber dabei deren dessen",
-        "il elle ils elles lui leur leurs ce cela ça celui celle ceux",
-        "él ella ellos ellas eso esto esa ese esta este su sus allí",
-        "lui lei loro esso essa questo questa quello quella suo sua",
-        "ele ela eles elas isso seu hij zij ze hun dit dat",
-    )
-    for word in language.split()
+_PRONOUNS, _VERBS, _OF_THE_USER = (
+    frozenset(_FILE[kind].split()) for kind in ("pronouns", "verbs", "of_the_user")
 )
-# Verbs that make a sentence of a question.
-_VERBS = frozenset(
-    word
-    for language in (
-        "is are was were did does do has have had can ist sind war waren hat haben kann",
-        "est sont es son è sono zijn",
-    )
-    for word in language.split()
-)
-_QUESTION_WORDS = _VERBS.union(
-    word
-    for language in (
-        "what what's who who's when where where's why how which whose",
-        "was wer wen wem wann wo warum wieso wie welche welcher welches",
-        "que qui quand où pourquoi comment quel quelle qu'est-ce qué quién cuándo dónde cómo cuál",
-        "che chi quando dove perché come quale wat wie wanneer waar waarom hoe welke quem onde",
-    )
-    for word in language.split()
-)
-_OF_THE_USER = frozenset(
-    word
-    for language in (
-        "my our",
-        "mein meine meinen meiner unser unsere unseren",
-        "mon ma mes notre nos",
-        "mijn ons onze",
-    )
-    for word in language.split()
-)
-# "… does that allowance grow?", "what became of the first of them?": whatever stands before it.
-_REFERENCE = re.compile(
-    r"\b(is|are|was|were|do(?! that)|does|did|can|could|will|would|should|may|must"
-    r"|for|in|on|with|at|to|by|over|about|from|under|after|before) (that|this|these|those) [^\W\d_]+"
-    r"|\b(first|second|third|last|next|one|two|three|some|any|most|all|both|none|which|each|many|much|rest)"
-    r" of (them|these|those|it|that)\b",
-    re.IGNORECASE,
-)
-_UNSPACED_PRONOUN = re.compile(r"它|他(?!人)|她|这|那[个些里]|该|それ|これ|その|この|彼")
-_UNSPACED_END = re.compile(r"呢[？?。\s]*$|は[？?]\s*$")
-
+_QUESTION_WORDS = _VERBS.union(_FILE["question_words"].split())
+_UNSPACED_PRONOUN, _UNSPACED_END = map(re.compile, (_FILE["unspaced_pronoun"], _FILE["unspaced_end"]))
 # "May 2024", "mai de 2024"
 _MONTH = re.compile(r"([^\W\d_]{3,})\.?,?(?: de| of)? (\d{4})\b")
 
