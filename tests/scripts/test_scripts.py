@@ -68,7 +68,7 @@ def test_a_failed_step_shows_what_was_answered(tmp_path: Path) -> None:
     assert done.code == 1
     lines = done.out.splitlines()
     assert "       does not contain '9 bar'" in lines
-    assert any(line.startswith("       | > Pressure must stay between 1.2 and 1.8 bar. ") for line in lines)
+    assert any(line.startswith("       | Pressure must stay between 1.2 and 1.8 bar. ") for line in lines)
     assert program_in(tmp_path)("run", str(script), "--json").json["error"] == {
         "code": "STEPS_FAILED",
         "message": "1 of 2 steps passed.",
@@ -120,13 +120,14 @@ def test_a_failed_expectation_is_named_and_gives_exit_code_1(tmp_path: Path) -> 
     ragchat = program_in(tmp_path)
     script = tmp_path / "wrong.toml"
     script.write_text(
-        '[[step]]\ninject = { path = "gone" }\n[[step]]\nquery = "x"\nexpect = { contains = "y" }\n',
+        '[[step]]\ninject = { path = "gone" }\n'
+        '[[step]]\nquery = """two\nlines"""\nexpect = { contains = "y" }\n',
         encoding="utf-8",
     )
     done = ragchat("run", str(script))
     assert done.code == 1
     assert f"       {tmp_path / 'gone'} does not exist.\n" in done.out
-    assert "       does not contain 'y'\n" in done.out
+    assert "query   two lines\n       does not contain 'y'\n" in done.out
     assert done.out.endswith("0 of 2 steps passed.\n")
 
 

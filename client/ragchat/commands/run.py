@@ -12,6 +12,7 @@ import anyio
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
 from ragchat.conversation import Conversation
+from ragchat.sanitize import one_line
 from ragchat.scripts.runner import ScriptReport, StepReport, run_script
 from ragchat.scripts.script import FRESH, Header, load_script
 from ragcommon.text.rules import counted
@@ -58,7 +59,8 @@ def overrides(header: Header, folder: Path, own: Path) -> dict[str, str]:
 def show(run: Invocation, step: StepReport) -> None:
     """Print a step's line of the table as soon as it is done; below it its failures and what it answered."""
     verdict = "ok" if step.passed else "FAILED"
-    run.console.line(f"{step.step:>3}  {verdict:<6}  {step.seconds:>7.2f} s  {step.kind:<6}  {step.title}")
+    title = one_line(step.title)
+    run.console.line(f"{step.step:>3}  {verdict:<6}  {step.seconds:>7.2f} s  {step.kind:<6}  {title}")
     for failure in step.failures:
         run.console.print(f"       {failure}")
     if step.failures:

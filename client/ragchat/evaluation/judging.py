@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +18,7 @@ from ragchat.grounding.pieces import piece_spans
 from ragchat.llm import tokens
 from ragchat.llm.types import OFFLINE
 from ragchat.notebooks.definitions import folder_of, load
-from ragchat.scripts.runner import StepResult, is_cited, normalized, unmet
+from ragchat.scripts.runner import StepResult, is_cited, normalized, plain, text_of, unmet
 from ragchat.scripts.script import Expectation, as_list
 from ragchat.turn.scope import EVERYTHING
 from ragchat.uris import passage_location
@@ -166,15 +165,16 @@ async def _met(expect: Expectation, turn: Turn, in_prompt: Texts) -> _Verdict:
     """Whether an expectation is met by the answer, its first screen, and the passages of the prompt."""
     seconds = turn.timings["total"]
     uris = [uri for uri, _ in shown(turn)]
-    failures = await unmet(expect, StepResult(_text(turn), uris, turn.answer.grounded), seconds)
+    text = text_of(turn.answer)
+    failures = await unmet(expect, StepResult(text, uris, turn.answer.grounded), seconds)
     right = not failures if expect != Expectation() else None
     place = Expectation(expect.contains, matches=expect.matches, cites=expect.cites)
     if place == Expectation():
         return _Verdict(right, failures)
-    cut = StepResult(_text(turn)[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])
+    cut = StepResult(text[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])
     cites = as_list(place.cites) or ["*"]
     found = [(uri, text) for uri, text in in_prompt if any(is_cited(one, uri) for one in cites)]
-    texts = StepResult("\n".join(text for _, text in found), [uri for uri, _ in found])
+    texts = StepResult("\n".join(passage for _, passage in found), [uri for uri, _ in found])
     screen, prompt = [not await unmet(place, result, seconds) for result in (cut, texts)]
     return _Verdict(right, failures, screen, prompt)
 
@@ -224,9 +224,5 @@ def _holds(text: str, wanted: str) -> bool:
 
     Another cut of the same passage is as right.
     """
-    pieces = [_plain(wanted[start:end]) for start, end in piece_spans(wanted)]
-    return sum(piece in _plain(text) for piece in pieces) >= min((len(pieces) + 1) // 2, 2)
-
-
-def _plain(text: str) -> str:
-    return normalized(re.sub(r"[*_`]", "", text))
+    pieces = [plain(wanted[start:end]) for start, end in piece_spans(wanted)]
+    return sum(piece in plain(text) for piece in pieces) >= min((len(pieces) + 1) // 2, 2)

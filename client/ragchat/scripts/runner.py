@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+from urllib.parse import unquote
 
 import anyio
 from msgspec import Struct, field
@@ -17,11 +20,13 @@ from ragchat.conversation import Conversation
 from ragchat.errors import RagChatError
 from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
+from ragchat.offline.answer import notes_of
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, as_list
 from ragchat.settings import RetrievalSettings
 from ragcommon.errors import os_reason
 
 if TYPE_CHECKING:
+    from ragchat.answer import Answer
     from ragchat.memory.client import MemoryClient
 
 # A separate process, which can be killed: Python does not interrupt a search, and `(a+)+$` may take years.
@@ -31,6 +36,7 @@ pattern, text = json.load(sys.stdin)
 print("found" if re.search(pattern, text, re.MULTILINE) else "not found")
 """
 SEARCH_SECONDS = 5.0
+EMPHASIS = re.compile(r"(?<![^\W_])[*_`]+|[*_`]+(?![^\W_])")
 
 
 class StepResult(Struct):
@@ -101,7 +107,7 @@ async def _run_step(step: Step, folder: Path, conversation: Conversation, memory
         for question in as_list(step.after):
             await conversation.ask(question)
         answer = (await conversation.ask(step.ask)).answer
-        return StepResult(answer.text, [citation.uri for citation in answer.sources], answer.grounded)
+        return StepResult(text_of(answer), [citation.uri for citation in answer.sources], answer.grounded)
     return await _query(step.query or "", conversation)
 
 
@@ -128,13 +134,24 @@ async def _query(text: str, conversation: Conversation) -> StepResult:
     )
 
 
+def text_of(answer: Answer) -> str:
+    """The text of an answer that is checked: without the marks of quotations, which come between words."""
+    if not answer.cards:
+        return answer.text
+    before, after = notes_of(grounded=answer.grounded, missing=answer.missing)
+    cards = [f"[{one.n}] {one.location}  {one.headings}".rstrip() + f"\n{one.text}" for one in answer.cards]
+    return "\n\n".join(filter(None, [before, *cards, after]))
+
+
 async def unmet(expect: Expectation, result: StepResult, seconds: float) -> list[str]:
     """A sentence for each expectation that is not met."""
-    text = normalized(result.text)
-    failures = [
-        f"does not contain {part!r}" for part in as_list(expect.contains) if normalized(part) not in text
-    ]
-    failures += [f"contains {part!r}" for part in as_list(expect.not_contains) if normalized(part) in text]
+    forms = normalized(result.text), plain(result.text)
+
+    def contains(part: str) -> bool:
+        return any(normalized(part) in form for form in forms)
+
+    failures = [f"does not contain {part!r}" for part in as_list(expect.contains) if not contains(part)]
+    failures += [f"contains {part!r}" for part in as_list(expect.not_contains) if contains(part)]
     failures += [
         failure for pattern in as_list(expect.matches) if (failure := await _mismatch(pattern, result.text))
     ]
@@ -167,8 +184,18 @@ async def _mismatch(pattern: str, text: str) -> str:
 
 
 def normalized(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return " ".join(normalize("NFC", text).casefold().split())
+
+
+def plain(text: str) -> str:
+    """Normalized, without Markdown's marks of emphasis and code, which are not within a word."""
+    return normalized(EMPHASIS.sub("", text))
 
 
 def is_cited(wanted: str, uri: str) -> bool:
-    return fnmatchcase(uri, wanted) if "*" in wanted else wanted in uri
+    """Whether a URI is the one that is wanted: as it is, or with spaces and letters that it encodes."""
+    names = {normalize("NFC", name) for name in (uri, unquote(uri))}
+    wanted = normalize("NFC", wanted)
+    # Only `*` is special.
+    glob = wanted.replace("[", "[[]").replace("?", "[?]")
+    return any(fnmatchcase(name, glob) if "*" in wanted else wanted in name for name in names)
