@@ -140,9 +140,17 @@ def test_a_script_can_keep_its_memory_beside_itself(tmp_path: Path) -> None:
     script.write_text(
         '[script]\nmemory = "keep.db"\n[[step]]\ninject = { path = "documents" }\n', encoding="utf-8"
     )
-    assert ragchat("run", str(script)).code == 0
+    done = ragchat("run", str(script))
+    assert (done.code, done.err) == (0, "")
     stats = ragchat("memory", "stats", "--memory", str(folder / "keep.db"), "--json").json
     assert stats["documents"] == 3
+
+
+def test_a_memory_that_a_script_names_and_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "script.toml"
+    script.write_text('[script]\nmemory = "kep.db"\n[[step]]\nask = "Why?"\n', encoding="utf-8")
+    done = program_in(tmp_path)("run", str(script), "--offline")
+    assert (done.code, done.err) == (0, f"There is no memory at {tmp_path / 'kep.db'} yet.\n")
 
 
 def test_a_script_with_a_mistake_is_refused_before_it_runs(tmp_path: Path) -> None:

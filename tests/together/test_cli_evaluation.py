@@ -5,6 +5,8 @@ Covers `ragchat.commands.eval`, `ragchat.commands.replay` and `ragchat.arguments
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,35 @@ def test_a_changed_document_is_a_step_back_and_marks_the_answer(tmp_path: Path) 
     third = ragchat("eval", "--json")
     assert (third.code, third.json["failed"], third.json["right"]) == (1, 1, 1)
     assert third.json["error"]["code"] == "CASES_NOT_ASKED"
+
+
+def a_set(folder: Path, header: str = "") -> Path:
+    path = folder / "set.toml"
+    path.write_text(header + '[[step]]\nask = "How is green tea steeped?"\nexpect = { contains = "75" }\n')
+    return path
+
+
+def test_a_set_is_asked_of_the_model_and_memory_that_it_names_and_an_empty_one_is_named(
+    tmp_path: Path,
+) -> None:
+    ragchat = program_in(tmp_path, OPENAI_BASE_URL="http://127.0.0.1:9/v1", OPENAI_API_KEY="test")
+    a_set(ragchat.folder, '[script]\nmodel = "offline"\nmemory = "tea.db"\n')
+    empty = ragchat("eval", "--set", "set.toml")
+    assert (empty.code, empty.err) == (0, f"The memory {ragchat.folder / 'tea.db'} is empty.\n")
+    (ragchat.folder / "tea.md").write_text("Green tea is steeped at 75 degrees.\n", "utf-8")
+    ragchat("inject", "tea.md", "--memory", "tea.db")
+    done = ragchat("eval", "--set", "set.toml", "--json")
+    assert (done.json["right"], done.json["conditions"]["model"], done.err) == (1, "offline", "")
+    assert ragchat("eval", "--set", "set.toml", "--memory", "no.db").err.endswith("no.db is empty.\n")
+
+
+def test_a_run_that_cannot_be_saved_is_shown(tmp_path: Path) -> None:
+    sessions = tmp_path / "sessions.db"
+    ragchat = program_in(tmp_path, RAGCHAT_SESSIONS_PATH=str(sessions))
+    a_set(ragchat.folder)
+    assert ragchat("eval", "--offline", "--set", "set.toml").code == 0
+    with closing(sqlite3.connect(sessions)) as db:
+        db.execute("CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(FAIL, 'full'); END")
+    done = ragchat("eval", "--offline", "--set", "set.toml", "--json")
+    assert (done.code, done.json["of"], done.json["error"]["code"]) == (1, 1, "SESSIONS_UNAVAILABLE")
+    assert "cannot be used" in done.err

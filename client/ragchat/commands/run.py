@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from ragchat.console import Failure
 from ragchat.conversation import Conversation
 from ragchat.sanitize import one_line
 from ragchat.scripts.runner import ScriptReport, StepReport, run_script
-from ragchat.scripts.script import FRESH, Header, load_script
+from ragchat.scripts.script import Header, load_script
 from ragcommon.text.rules import counted
 
 # So much of the answer is shown if a step fails.
@@ -29,16 +30,18 @@ async def run(run: Invocation) -> int:
     with tempfile.TemporaryDirectory(prefix="ragchat-run-", ignore_cleanup_errors=True) as own:
         own_run = replace(run, overrides=overrides(script.script, path.parent, Path(own)))
         settings = own_run.settings
-        async with own_run.servers(only_memory=True) as servers:
-            memory = await servers.open_memory(settings)
-            on_step = None if run.console.json else partial(show, run)
-            async with Conversation(settings, memory, servers) as conversation:
-                try:
-                    await run_script(script, path.parent, conversation, memory, on_step, report)
-                except anyio.get_cancelled_exc_class():
-                    if run.console.json and report.steps:
-                        run.console.document(report.public(), Failure("STOPPED", "Stopped."))
-                    raise
+        is_fresh = settings.memory_path.parent == Path(own)
+        with nullcontext() if is_fresh else own_run.noting_a_missing_memory():
+            async with own_run.servers(only_memory=True) as servers:
+                memory = await servers.open_memory(settings)
+                on_step = None if run.console.json else partial(show, run)
+                async with Conversation(settings, memory, servers) as conversation:
+                    try:
+                        await run_script(script, path.parent, conversation, memory, on_step, report)
+                    except anyio.get_cancelled_exc_class():
+                        if run.console.json and report.steps:
+                            run.console.document(report.public(), Failure("STOPPED", "Stopped."))
+                        raise
     failed = not all(step.passed for step in report.steps)
     failure = Failure("STEPS_FAILED", summary(report)) if failed else None
     run.console.result(report.public(), summary(report), failure=failure)
@@ -46,14 +49,9 @@ async def run(run: Invocation) -> int:
 
 
 def overrides(header: Header, folder: Path, own: Path) -> dict[str, str]:
-    """The settings that the script's header makes; `own` is the folder of a fresh memory and the sessions."""
-    memory = own / "memory.db" if header.memory == FRESH else folder / header.memory
-    flags = {
-        "sessions.path": str(own / "sessions.db"),
-        "memory.path": str(memory.absolute()),
-        "memory_server.url": "",
-    }
-    return {**flags, "model.name": header.model} if header.model else flags
+    """The settings of a script; `own` is the folder of a fresh memory and the sessions."""
+    fresh = {"memory.path": str(own / "memory.db"), "memory_server.url": ""}
+    return {"sessions.path": str(own / "sessions.db"), **fresh, **header.overrides(folder)}
 
 
 def show(run: Invocation, step: StepReport) -> None:

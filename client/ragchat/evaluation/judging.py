@@ -59,6 +59,11 @@ class Outcome(Struct, frozen=True):
     system_prompt: str = ""  # as in Conditions; "": it could not be asked
     failed: bool = False
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What two runs have in common: the case with the same verdict."""
+        return self.case_id, self.judged_at
+
 
 async def judge_cases(
     conversation: Conversation,

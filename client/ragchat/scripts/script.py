@@ -57,6 +57,13 @@ class Header(Struct, forbid_unknown_fields=True):
     memory: str = FRESH
     model: str = ""
 
+    def overrides(self, folder: Path) -> dict[str, str]:
+        """The settings that it makes; the path of a memory is relative to `folder`."""
+        model = {"model.name": self.model} if self.model else {}
+        if self.memory == FRESH:
+            return model
+        return {**model, "memory.path": str((folder / self.memory).absolute()), "memory_server.url": ""}
+
 
 class InjectStep(Struct, forbid_unknown_fields=True):
     """A path or several, or a text with an optional URI."""

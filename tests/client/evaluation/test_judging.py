@@ -12,9 +12,10 @@ from ragchat.errors import PlaceUnusable, ScriptInvalid, UnknownCase, UnknownTur
 from ragchat.evaluation.cases import Case, cases_of_script, confirmation
 from ragchat.evaluation.conditions import conditions
 from ragchat.evaluation.judging import Outcome, judge_cases
-from ragchat.evaluation.runs import compare, run_cases, sentence
+from ragchat.evaluation.runs import Run, compare, run_cases, sentence
 from ragchat.evaluation.store import EvaluationStore, save_verdict
 from ragchat.notebooks.definitions import Notebook, create, folder_of, load, remove, save
+from ragchat.scripts.script import load_script
 from ragconfig.prompt_files import ROLES
 from tests.support.memory import memory_of
 from tests.support.openai_server import OpenAIServer, Reply
@@ -170,7 +171,7 @@ async def test_a_script_of_questions_is_a_set_of_cases(chat: Conversation, tmp_p
         """,
         encoding="utf-8",
     )
-    outcomes = await judge_cases(chat, cases_of_script(script))
+    outcomes = await judge_cases(chat, cases_of_script(load_script(script), script))
     assert [(one.right, one.screen, one.prompt, one.declined) for one in outcomes] == [
         (True, True, True, False),
         (False, False, False, True),
@@ -179,7 +180,7 @@ async def test_a_script_of_questions_is_a_set_of_cases(chat: Conversation, tmp_p
     ]
     script.write_text('[[step]]\ninject = "a.md"\n', encoding="utf-8")
     with pytest.raises(ScriptInvalid, match="step 1 does not ask"):
-        cases_of_script(script)
+        cases_of_script(load_script(script), script)
 
 
 async def test_an_answer_of_a_model_that_lacks_most_facts_of_the_good_one_is_not_right(
@@ -193,6 +194,24 @@ async def test_an_answer_of_a_model_that_lacks_most_facts_of_the_good_one_is_not
             (outcome,) = await judge_cases(asking, [case])
     assert (outcome.right, outcome.screen, outcome.prompt) == (False, True, True)
     assert outcome.failures == ["lacks 75 degrees, 120 seconds, Ada Miller"]
+
+
+async def test_a_case_that_could_not_be_asked_is_compared_with_the_run_before(chat: Conversation) -> None:
+    now = await conditions(chat, "offline")
+
+    def run(*outcomes: Outcome) -> Run:
+        return Run("2026-11-29T10:00:00Z", "", now, [*outcomes])
+
+    right, failed = Outcome("a", "A?", True), Outcome("a", "A?", failed=True)
+    async with EvaluationStore(chat.sessions.path) as store:
+        assert await store.last_run() is None
+        for outcomes in ([right, Outcome("b", "B?", True)], [failed, Outcome("b", "B?", False)], [failed]):
+            await store.save_run(run(*outcomes))
+        last = await store.last_run()
+    assert last is not None
+    assert last.outcomes == [right]
+    (change,) = compare(last.outcomes, [Outcome("a", "A?", False)])
+    assert not change.better
 
 
 def test_only_measures_that_are_known_both_times_are_compared() -> None:
