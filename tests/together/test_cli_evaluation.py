@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.program import program_in
 
 pytestmark = pytest.mark.full
@@ -79,3 +80,17 @@ def test_a_run_that_cannot_be_saved_is_shown(tmp_path: Path) -> None:
     done = ragchat("eval", "--offline", "--set", "set.toml", "--json")
     assert (done.code, done.json["of"], done.json["error"]["code"]) == (1, 1, "SESSIONS_UNAVAILABLE")
     assert "cannot be used" in done.err
+
+
+def test_a_model_that_does_not_answer_takes_no_answer_of_another_one(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path)
+    ragchat("ask", "--offline", "How is green tea steeped?")
+    replies = [Reply("At 75 degrees."), Reply(status=400)]
+    with OpenAIServer(replies, models=["one", "two"]) as server:
+        ragchat = program_in(tmp_path, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="test")
+        done = ragchat("replay", "--model", "one", "--model", "two", "--model", "offline", "--json")
+        assert [one["model"] for one in done.json["now"]] == ["one", "offline"]
+        assert done.json["error"]["message"].startswith("two did not answer: ")
+        assert (done.code, "two did not answer: " in done.err) == (1, True)
+        alone = ragchat("replay", "--model", "two", "--json")
+        assert (alone.code, [*alone.json]) == (1, ["error"])
