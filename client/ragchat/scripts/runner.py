@@ -18,11 +18,13 @@ from msgspec import Struct, field
 
 from ragchat.conversation import Conversation
 from ragchat.errors import RagChatError
+from ragchat.formatting import listed
 from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
 from ragchat.offline.answer import notes_of
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, as_list
 from ragchat.settings import RetrievalSettings
+from ragchat.uris import short_uri
 from ragcommon.errors import os_reason
 
 if TYPE_CHECKING:
@@ -155,8 +157,9 @@ async def unmet(expect: Expectation, result: StepResult, seconds: float) -> list
     failures += [
         failure for pattern in as_list(expect.matches) if (failure := await _mismatch(pattern, result.text))
     ]
+    others = listed([*map(short_uri, dict.fromkeys(result.uris))])
     failures += [
-        f"does not cite {cited!r}"
+        f"does not cite {cited!r}, {f'only {others}' if others else 'nor anything else'}"
         for cited in as_list(expect.cites)
         if not any(is_cited(cited, uri) for uri in result.uris)
     ]

@@ -220,14 +220,20 @@ async def test_a_met_expectation_gives_no_failure(expect: Expectation) -> None:
         (Expectation(contains=["Paris", "Berlin"]), "does not contain 'Berlin'"),
         (Expectation(not_contains="PARIS"), "contains 'PARIS'"),
         (Expectation(matches="^Paris"), "does not match '^Paris'"),
-        (Expectation(cites="*/spain.md"), "does not cite '*/spain.md'"),
-        (Expectation(cites="*france"), "does not cite '*france'"),
+        (Expectation(cites="*/spain.md"), "does not cite '*/spain.md', only /docs/france.md"),
+        (Expectation(cites="*france"), "does not cite '*france', only /docs/france.md"),
         (Expectation(grounded=False), "is grounded"),
         (Expectation(max_seconds=0.5), "took 1.00 s, more than 0.5 s"),
     ],
 )
 async def test_an_unmet_expectation_gives_one_sentence(expect: Expectation, failure: str) -> None:
     assert await unmet(expect, RESULT, 1.0) == [failure]
+
+
+async def test_what_is_cited_instead_is_named_once() -> None:
+    expect, uris = Expectation(cites="spain"), ["note:1", "note:2", "note:1"]
+    assert await unmet(expect, StepResult(""), 1.0) == ["does not cite 'spain', nor anything else"]
+    assert await unmet(expect, StepResult("", uris), 1.0) == ["does not cite 'spain', only note:1, note:2"]
 
 
 async def test_an_expression_that_would_take_years_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
