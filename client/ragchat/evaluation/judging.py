@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +13,7 @@ from ragchat.conversation import SaveMode
 from ragchat.errors import RagChatError
 from ragchat.evaluation.cases import Case, RightPlace
 from ragchat.evaluation.conditions import prompt_hash
+from ragchat.formatting import listed
 from ragchat.grounding.citations import MARKER, marked_numbers
 from ragchat.grounding.facts import lacking
 from ragchat.grounding.pieces import piece_spans
@@ -211,11 +213,22 @@ def _text(turn: Turn) -> str:
 
 def _failures(case: Case, turn: Turn) -> list[str]:
     failures = [] if _has_place(case.places, shown(turn)) else [f"does not show {case.wanted}"]
+    # What the user found right may be said again, although no passage holds it.
+    good = plain(case.answer) if case.verdict == "good" else ""
+
+    def is_new(said: str) -> bool:
+        return re.search(rf"(?<!\w){re.escape(plain(said))}(?!\w)", good) is None
+
+    facts = [*filter(is_new, (fact for one in turn.answer.unsupported for fact in one.facts))]
+    if facts:
+        failures.append(f"says what its sources do not: {listed(facts)}")
+    if any(one.verified is False and is_new(one.quote) for one in turn.answer.citations):
+        failures.append("has a quotation that is not in its source")
     was_written = case.conditions is not None and case.conditions.model != OFFLINE
     if case.verdict == "good" and was_written:
-        facts = lacking(case.answer, case.question)
+        needed = lacking(case.answer, case.question)
         missing = lacking(case.answer, case.question, _text(turn))
-        if len(missing) > MAX_LACKING * len(facts):
+        if len(missing) > MAX_LACKING * len(needed):
             failures.append(f"lacks {', '.join(missing)}")
     return failures
 

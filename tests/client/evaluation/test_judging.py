@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ragchat.conversation import Conversation
 from ragchat.errors import PlaceUnusable, ScriptInvalid, UnknownCase, UnknownTurn
@@ -194,6 +195,30 @@ async def test_an_answer_of_a_model_that_lacks_most_facts_of_the_good_one_is_not
             (outcome,) = await judge_cases(asking, [case])
     assert (outcome.right, outcome.screen, outcome.prompt) == (False, True, True)
     assert outcome.failures == ["lacks 75 degrees, 120 seconds, Ada Miller"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "failures"),
+    [
+        ("It is steeped at 75 degrees [1].", []),
+        ("It is steeped at 75 degrees for 90 seconds, as Ada Miller says [1].", []),
+        (
+            "It is steeped at 20 degrees for 90 seconds, as Eve Smith says [1].",
+            ["says what its sources do not: 20 degrees, Eve Smith"],
+        ),
+        ('It is "steeped in ice water" [1].', ["has a quotation that is not in its source"]),
+    ],
+)
+async def test_an_answer_with_the_right_place_and_a_fact_of_its_own_is_not_right(
+    chat: Conversation, tmp_path: Path, answer: str, failures: list[str]
+) -> None:
+    good = "At 75 degrees. It takes 90 seconds, not 120 degrees, says Ada Miller."
+    case = replace(await judged(chat, TEA, "good", "1"), answer=good)
+    with OpenAIServer([Reply(answer)]) as server:
+        settings = settings_in(tmp_path, model__name="test-model", model__base_url=server.base_url)
+        async with Conversation(settings, chat.memory, no_servers(settings), environ={}) as asking:
+            (outcome,) = await judge_cases(asking, [case])
+    assert (outcome.failures, outcome.right) == (failures, not failures)
 
 
 async def test_a_case_that_could_not_be_asked_is_compared_with_the_run_before(chat: Conversation) -> None:
