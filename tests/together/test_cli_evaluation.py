@@ -59,7 +59,7 @@ def a_set(folder: Path, header: str = "") -> Path:
 def test_a_set_is_asked_of_the_model_and_memory_that_it_names_and_an_empty_one_is_named(
     tmp_path: Path,
 ) -> None:
-    ragchat = program_in(tmp_path, OPENAI_BASE_URL="http://127.0.0.1:9/v1", OPENAI_API_KEY="test")
+    ragchat = program_in(tmp_path, RAGCHAT_MODEL_NAME="test-model", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
     a_set(ragchat.folder, '[script]\nmodel = "offline"\nmemory = "tea.db"\n')
     empty = ragchat("eval", "--set", "set.toml")
     assert (empty.code, empty.err) == (0, f"The memory {ragchat.folder / 'tea.db'} is empty.\n")
@@ -79,7 +79,23 @@ def test_a_run_that_cannot_be_saved_is_shown(tmp_path: Path) -> None:
         db.execute("CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(FAIL, 'full'); END")
     done = ragchat("eval", "--offline", "--set", "set.toml", "--json")
     assert (done.code, done.json["of"], done.json["error"]["code"]) == (1, 1, "SESSIONS_UNAVAILABLE")
-    assert "cannot be used" in done.err
+    assert "ragchat: This run was not saved. The sessions in " in done.err
+
+
+def test_a_failure_has_what_was_said_of_the_answer(tmp_path: Path) -> None:
+    with OpenAIServer([Reply("It is steeped", finish="length")]) as server:
+        ragchat = program_in(
+            tmp_path,
+            RAGCHAT_MODEL_NAME="test-model",
+            OPENAI_BASE_URL=server.base_url,
+            OPENAI_API_KEY="test",
+        )
+        a_set(ragchat.folder)
+        told = "       ! The answer was cut off: the model reached its limit of tokens.\n"
+        assert told in ragchat("eval", "--set", "set.toml").out
+        assert told in ragchat("run", "set.toml").out
+        (step,) = ragchat("run", "set.toml", "--json").json["steps"]
+        assert told.removeprefix("       ! ").strip() in step["notices"]
 
 
 def test_a_model_that_does_not_answer_takes_no_answer_of_another_one(tmp_path: Path) -> None:

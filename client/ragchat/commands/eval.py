@@ -49,12 +49,14 @@ async def evaluate(run: Invocation) -> int:
                 done = await run_cases(conversation, cases, script, last, lambda one: _show(run, one))
         if not done.conditions.documents:
             run.console.note(f"The memory {done.conditions.memory} is empty.")
-        failure = None
+        failure: Failure | None = None
         try:
             if cases:
                 await store.save_run(done)
         except SessionsUnavailable as error:
-            run.console.failure(failure := describe(error))
+            found = describe(error)
+            failure = Failure(found.code, f"This run was not saved. {found.message}", found.hint)
+            run.console.failure(failure)
     if done.worse:
         failure = Failure("CASES_WORSE", f"{counted(len(done.worse), 'case')} became worse.")
     elif failed := done.count("failed"):
@@ -73,8 +75,8 @@ def _show(run: Invocation, outcome: Outcome) -> None:
         + one_line(outcome.question)
     )
     if outcome.right is not True:
-        for failure in outcome.failures:
-            run.console.line(f"       {one_line(failure)}")
+        for line in (*outcome.failures, *(f"! {notice}" for notice in outcome.notices)):
+            run.console.line(f"       {one_line(line)}")
 
 
 async def ls(run: Invocation) -> None:

@@ -62,6 +62,8 @@ def show(run: Invocation, step: StepReport) -> None:
     for failure in step.failures:
         run.console.print(f"       {failure}")
     if step.failures:
+        for notice in step.notices:
+            run.console.print(f"       ! {notice}")
         for line in shown_lines(step.text):
             run.console.print(f"       | {line}".rstrip())
 

@@ -20,7 +20,7 @@ from ragchat.grounding.pieces import piece_spans
 from ragchat.llm import tokens
 from ragchat.llm.types import OFFLINE
 from ragchat.notebooks.definitions import folder_of, load
-from ragchat.scripts.runner import StepResult, is_cited, normalized, plain, text_of, unmet
+from ragchat.scripts.runner import StepResult, is_cited, normalized, notices_of, plain, text_of, unmet
 from ragchat.scripts.script import Expectation, as_list
 from ragchat.turn.scope import EVERYTHING
 from ragchat.uris import passage_location
@@ -60,6 +60,7 @@ class Outcome(Struct, frozen=True):
     judged_at: str = ""  # when the user gave the verdict
     system_prompt: str = ""  # as in Conditions; "": it could not be asked
     failed: bool = False
+    notices: list[str] = []  # what else was said of the answer, such as that it was cut off
 
     @property
     def key(self) -> tuple[str, str]:
@@ -151,6 +152,7 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
         sum(answer.usage.best),
         turn.timings["total"],
         case.created_at,
+        notices=notices_of(turn),
     )
 
 

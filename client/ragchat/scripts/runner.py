@@ -21,7 +21,7 @@ from ragchat.errors import RagChatError
 from ragchat.formatting import listed
 from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
-from ragchat.offline.answer import notes_of
+from ragchat.offline.answer import NO_MODEL, notes_of
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, as_list
 from ragchat.settings import RetrievalSettings
 from ragchat.uris import short_uri
@@ -30,6 +30,7 @@ from ragcommon.errors import os_reason
 if TYPE_CHECKING:
     from ragchat.answer import Answer
     from ragchat.memory.client import MemoryClient
+    from ragchat.turn.types import Turn
 
 # A separate process, which can be killed: Python does not interrupt a search, and `(a+)+$` may take years.
 SEARCH = """
@@ -48,10 +49,14 @@ class StepResult(Struct):
     uris: list[str] = field(default_factory=list)
     grounded: bool | None = None
     errors: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
 
 class StepReport(Struct):
-    """One line of the table. `failures` are sentences; the step passed if there are none."""
+    """One line of the table. `failures` are sentences; the step passed if there are none.
+
+    `notices` are what else was said of an answer, such as that it was cut off.
+    """
 
     step: int  # from 1
     kind: str
@@ -61,6 +66,7 @@ class StepReport(Struct):
     seconds: float
     text: str
     uris: list[str]
+    notices: list[str] = []
 
 
 class ScriptReport(Struct):
@@ -95,7 +101,15 @@ async def run_script(
         seconds = time.perf_counter() - started
         failures = result.errors or await unmet(step.expect, result, seconds)
         done = StepReport(
-            number, step.kind, step.title, not failures, failures, seconds, result.text, result.uris
+            number,
+            step.kind,
+            step.title,
+            not failures,
+            failures,
+            seconds,
+            result.text,
+            result.uris,
+            result.notices,
         )
         report.steps.append(done)
         if on_step is not None:
@@ -108,8 +122,9 @@ async def _run_step(step: Step, folder: Path, conversation: Conversation, memory
     if step.ask is not None:
         for question in as_list(step.after):
             await conversation.ask(question)
-        answer = (await conversation.ask(step.ask)).answer
-        return StepResult(text_of(answer), [citation.uri for citation in answer.sources], answer.grounded)
+        turn = await conversation.ask(step.ask)
+        uris = [citation.uri for citation in turn.answer.sources]
+        return StepResult(text_of(turn.answer), uris, turn.answer.grounded, notices=notices_of(turn))
     return await _query(step.query or "", conversation)
 
 
@@ -134,6 +149,10 @@ async def _query(text: str, conversation: Conversation) -> StepResult:
         uris=[hit.uri for hit in found.hits],
         grounded=any(hit.score >= retrieval.min_score for hit in found.hits),
     )
+
+
+def notices_of(turn: Turn) -> list[str]:
+    return [notice for notice in turn.trace.notices if notice != NO_MODEL]
 
 
 def text_of(answer: Answer) -> str:

@@ -50,7 +50,7 @@ STEP = re.compile(r"\s*\[\[\s*step\s*\]\]")
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`")
 WRONG_TYPE = re.compile(r"Expected `(.*?)`, got `(.*?)`")
 # No number of a script must be whole.
-NAMES = {**TYPES, "int": "a number"}
+NAMES = {**TYPES, "int": "a number", "date": "a date", "datetime": "a date", "time": "a time"}
 
 OneOrMore = str | list[str]
 

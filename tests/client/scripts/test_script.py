@@ -83,6 +83,7 @@ IN_EXPECT = "contains belongs in expect = { … }."
             "there is no variable ${zzz}",
             "Known here: who, why.",
         ),
+        ("[[step]]\nask = 2026-11-29", "in step 1 (line 1), ask must be a text, not a date.", ""),
         ("[[step]]\nask = 3", "in step 1 (line 1), ask must be a text, not a number.", ""),
         (
             "[[step]]\nask = 'x'\n[[step]]\ninject = 3",
