@@ -41,12 +41,12 @@ from msgspec import Struct, field
 from ragchat.errors import ScriptInvalid
 from ragcommon.errors import TYPES, os_reason
 from ragcommon.files.safe_open import read_regular
+from ragcommon.text.rules import STEP
 from ragconfig.toml_files import NotToml, decode_toml
 
 FRESH = "fresh"
 MAX_BYTES = 1 << 22
 VARIABLE = re.compile(r"\$\{([^}]*)\}")
-STEP = re.compile(r"\s*\[\[\s*step\s*\]\]")
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`")
 WRONG_TYPE = re.compile(r"Expected `(.*?)`, got `(.*?)`")
 # No number of a script must be whole.
