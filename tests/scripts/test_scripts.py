@@ -146,6 +146,32 @@ def test_a_script_can_keep_its_memory_beside_itself(tmp_path: Path) -> None:
     assert stats["documents"] == 3
 
 
+def test_a_fresh_memory_is_a_file_whatever_the_users_own_memory_and_index_are(tmp_path: Path) -> None:
+    _flat(tmp_path / "notes")
+    script = tmp_path / "script.toml"
+    script.write_text('[[step]]\ninject = "notes"\n[[step]]\nask = "Boiler?"\n', encoding="utf-8")
+    settings = tmp_path / "team.toml"
+    settings.write_text('[store]\nurl = "postgresql://no.example/kb"\n[index]\nurl = "pgvector"\n')
+    ragchat = program_in(tmp_path)
+    assert ragchat("run", "--config", str(settings), str(script)).code == 0
+    asked = ragchat("ask", "--config", str(settings), "Which colour?", stdin="The sky is blue in colour.\n")
+    assert (asked.code, "blue" in asked.out) == (0, True), asked.err
+
+
+@pytest.mark.parametrize("place", ["~/kb.db", "postgresql://me:secret@no.example/kb"])
+def test_the_memory_of_a_script_may_be_in_the_home_folder_and_a_database(tmp_path: Path, place: str) -> None:
+    script = tmp_path / "script.toml"
+    script.write_text(
+        f'[script]\nmemory = "{place}"\n[[step]]\ninject = {{ text = "x y" }}\n', encoding="utf-8"
+    )
+    done = program_in(tmp_path, HOME=str(tmp_path / "my"))("run", str(script))
+    if place.startswith("~"):
+        assert (done.code, (tmp_path / "my" / "kb.db").exists()) == (0, True)
+    else:
+        assert "store.url is not usable: it has a password" in done.err
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(("~", "postgresql"))] == []
+
+
 def test_a_memory_that_a_script_names_and_that_does_not_exist_is_named(tmp_path: Path) -> None:
     script = tmp_path / "script.toml"
     script.write_text('[script]\nmemory = "kep.db"\n[[step]]\nask = "Why?"\n', encoding="utf-8")

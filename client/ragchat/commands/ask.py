@@ -47,7 +47,8 @@ async def ask(run: Invocation) -> None:
     with tempfile.TemporaryDirectory(prefix="ragchat-ask-", ignore_cleanup_errors=True) as folder:
         # A memory of its own searches the text like any other document.
         arguments = Namespace(**{**vars(run.arguments), "memory": str(Path(folder) / "memory.db")})
-        await _answer(replace(run, arguments=arguments, overrides=ALL_PASSAGES), question, text)
+        overrides = {**ALL_PASSAGES, "index.url": ""}  # The text goes to no index elsewhere.
+        await _answer(replace(run, arguments=arguments, overrides=overrides), question, text)
 
 
 async def _answer(run: Invocation, question: str, text: str = "") -> None:

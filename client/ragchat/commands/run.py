@@ -15,7 +15,7 @@ from ragchat.console import Failure
 from ragchat.conversation import Conversation
 from ragchat.sanitize import one_line
 from ragchat.scripts.runner import ScriptReport, StepReport, run_script
-from ragchat.scripts.script import Header, load_script
+from ragchat.scripts.script import Header, load_script, memory_in_file
 from ragcommon.text.rules import counted
 
 # So much of the answer is shown if a step fails.
@@ -50,8 +50,8 @@ async def run(run: Invocation) -> int:
 
 def overrides(header: Header, folder: Path, own: Path) -> dict[str, str]:
     """The settings of a script; `own` is the folder of a fresh memory and the sessions."""
-    fresh = {"memory.path": str(own / "memory.db"), "memory_server.url": ""}
-    return {"sessions.path": str(own / "sessions.db"), **fresh, **header.overrides(folder)}
+    sessions = {"sessions.path": str(own / "sessions.db")}
+    return {**sessions, **memory_in_file(own / "memory.db"), **header.overrides(folder)}
 
 
 def show(run: Invocation, step: StepReport) -> None:

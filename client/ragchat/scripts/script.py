@@ -42,6 +42,8 @@ from ragchat.errors import ScriptInvalid
 from ragcommon.errors import TYPES, os_reason
 from ragcommon.files.safe_open import read_regular
 from ragcommon.text.rules import STEP
+from ragconfig.home import user_path
+from ragconfig.settings import is_database
 from ragconfig.toml_files import NotToml, decode_toml
 
 FRESH = "fresh"
@@ -61,11 +63,19 @@ class Header(Struct, forbid_unknown_fields=True):
     model: str = ""
 
     def overrides(self, folder: Path) -> dict[str, str]:
-        """The settings that it makes; the path of a memory is relative to `folder`."""
+        """The settings that it makes; the path of a memory is relative to `folder`. Raises UnknownHome."""
         model = {"model.name": self.model} if self.model else {}
         if self.memory == FRESH:
             return model
-        return {**model, "memory.path": str((folder / self.memory).absolute()), "memory_server.url": ""}
+        if is_database(self.memory):
+            return {**model, "memory.path": self.memory, "memory_server.url": ""}
+        is_own = self.memory.startswith("~")
+        return {**model, **memory_in_file(user_path(self.memory if is_own else folder / self.memory))}
+
+
+def memory_in_file(path: Path) -> dict[str, str]:
+    """The settings of a memory in a file, whatever the user's own is and wherever its index."""
+    return {"memory.path": str(path), "memory_server.url": "", "index.url": ""}
 
 
 class InjectStep(Struct, forbid_unknown_fields=True):
