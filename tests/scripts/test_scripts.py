@@ -151,11 +151,15 @@ def test_a_fresh_memory_is_a_file_whatever_the_users_own_memory_and_index_are(tm
     script = tmp_path / "script.toml"
     script.write_text('[[step]]\ninject = "notes"\n[[step]]\nask = "Boiler?"\n', encoding="utf-8")
     settings = tmp_path / "team.toml"
-    settings.write_text('[store]\nurl = "postgresql://no.example/kb"\n[index]\nurl = "pgvector"\n')
+    settings.write_text(
+        '[store]\nurl = "postgresql://no.example/kb"\n[index]\nurl = "pgvector"\n[memory]\nread_only = true\n'
+    )
     ragchat = program_in(tmp_path)
     assert ragchat("run", "--config", str(settings), str(script)).code == 0
     asked = ragchat("ask", "--config", str(settings), "Which colour?", stdin="The sky is blue in colour.\n")
     assert (asked.code, "blue" in asked.out) == (0, True), asked.err
+    own = ragchat("run", "--memory", str(tmp_path / "kb.db"), "--config", str(settings), str(script))
+    assert "Memory is read-only." in own.out + own.err
 
 
 @pytest.mark.parametrize("place", ["~/kb.db", "postgresql://me:secret@no.example/kb"])

@@ -15,7 +15,8 @@ from ragchat.console import Failure
 from ragchat.conversation import Conversation
 from ragchat.sanitize import one_line
 from ragchat.scripts.runner import ScriptReport, StepReport, run_script
-from ragchat.scripts.script import Header, load_script, memory_in_file
+from ragchat.scripts.script import FRESH, load_script
+from ragchat.settings import temporary_memory
 from ragcommon.text.rules import counted
 
 # So much of the answer is shown if a step fails.
@@ -28,9 +29,12 @@ async def run(run: Invocation) -> int:
     script = load_script(path)
     report = ScriptReport(script.script.name)
     with tempfile.TemporaryDirectory(prefix="ragchat-run-", ignore_cleanup_errors=True) as own:
-        own_run = replace(run, overrides=overrides(script.script, path.parent, Path(own)))
+        is_fresh = script.script.memory == FRESH and not (run.arguments.memory or run.arguments.server)
+        changed = {"sessions.path": str(Path(own) / "sessions.db"), **script.script.overrides(path.parent)}
+        if is_fresh:
+            changed |= temporary_memory(Path(own) / "memory.db")
+        own_run = replace(run, overrides=changed)
         settings = own_run.settings
-        is_fresh = settings.memory_path.parent == Path(own)
         with nullcontext() if is_fresh else own_run.noting_a_missing_memory():
             async with own_run.servers(only_memory=True) as servers:
                 memory = await servers.open_memory(settings)
@@ -46,12 +50,6 @@ async def run(run: Invocation) -> int:
     failure = Failure("STEPS_FAILED", summary(report)) if failed else None
     run.console.result(report.public(), summary(report), failure=failure)
     return 1 if failed else 0
-
-
-def overrides(header: Header, folder: Path, own: Path) -> dict[str, str]:
-    """The settings of a script; `own` is the folder of a fresh memory and the sessions."""
-    sessions = {"sessions.path": str(own / "sessions.db")}
-    return {**sessions, **memory_in_file(own / "memory.db"), **header.overrides(folder)}
 
 
 def show(run: Invocation, step: StepReport) -> None:

@@ -70,12 +70,8 @@ class Header(Struct, forbid_unknown_fields=True):
         if is_database(self.memory):
             return {**model, "memory.path": self.memory, "memory_server.url": ""}
         is_own = self.memory.startswith("~")
-        return {**model, **memory_in_file(user_path(self.memory if is_own else folder / self.memory))}
-
-
-def memory_in_file(path: Path) -> dict[str, str]:
-    """The settings of a memory in a file, whatever the user's own is and wherever its index."""
-    return {"memory.path": str(path), "memory_server.url": "", "index.url": ""}
+        place = str(user_path(self.memory if is_own else folder / self.memory))
+        return {**model, "memory.path": place, "memory_server.url": "", "index.url": ""}
 
 
 class InjectStep(Struct, forbid_unknown_fields=True):
