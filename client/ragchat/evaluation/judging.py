@@ -184,8 +184,9 @@ async def _met(expect: Expectation, turn: Turn, in_prompt: Texts) -> _Verdict:
     cites = as_list(place.cites) or ["*"]
     found = [(uri, text) for uri, text in in_prompt if any(is_cited(one, uri) for one in cites)]
     texts = StepResult("\n".join(passage for _, passage in found), [uri for uri, _ in found])
-    screen, prompt = [not await unmet(place, result, seconds) for result in (cut, texts)]
-    return _Verdict(right, failures, screen, prompt)
+    # Most answers are on one screen: then their place is not looked for twice.
+    screen = right if right and len(text) <= SCREEN else not await unmet(place, cut, seconds)
+    return _Verdict(right, failures, screen, not await unmet(place, texts, seconds))
 
 
 def shown(turn: Turn, characters: int | None = None) -> Texts:

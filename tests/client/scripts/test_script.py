@@ -245,6 +245,13 @@ async def test_an_expression_that_would_take_years_is_given_up(monkeypatch: pyte
     assert len(failures) == 2
 
 
+async def test_only_an_expression_that_may_take_long_is_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/python")
+    assert await unmet(Expectation(matches=[r"^France is P.ris\.$", "[Cc]apital"]), RESULT, 1.0) == []
+    (failure,) = await unmet(Expectation(matches=["Paris|Berlin"]), RESULT, 1.0)
+    assert failure.startswith("cannot be matched with 'Paris|Berlin'")
+
+
 async def test_any_text_can_be_matched() -> None:
     result = StepResult("caf\xe9 \U0001f600 \udcff\0")
     assert await unmet(Expectation(matches=["^café . \udcff\0$"]), result, 1.0) == []
