@@ -5,13 +5,17 @@ Covers `ragchat.commands.eval`, `ragchat.commands.replay` and `ragchat.arguments
 
 from __future__ import annotations
 
+import json
+import signal
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import program_in
 
 pytestmark = pytest.mark.full
@@ -110,3 +114,24 @@ def test_a_model_that_does_not_answer_takes_no_answer_of_another_one(tmp_path: P
         assert (done.code, "two did not answer: " in done.err) == (1, True)
         alone = ragchat("replay", "--model", "two", "--json")
         assert (alone.code, [*alone.json]) == (1, ["error"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_a_run_that_is_stopped_prints_the_cases_that_were_asked(tmp_path: Path) -> None:
+    held = Reply("At 80 degrees.", hold_after=0)
+    with OpenAIServer([Reply("At 75 degrees."), held]) as server:
+        ragchat = program_in(
+            tmp_path,
+            RAGCHAT_MODEL_NAME="test-model",
+            OPENAI_BASE_URL=server.base_url,
+            OPENAI_API_KEY="test",
+        )
+        path = a_set(ragchat.folder)
+        path.write_text(2 * path.read_text("utf-8"), "utf-8")
+        with ragchat.started("eval", "--set", "set.toml", "--json") as running:
+            assert held.reached.wait(LONGEST_SECONDS)
+            running.send_signal(signal.SIGTERM)
+            out, _ = running.communicate(timeout=LONGEST_SECONDS)
+    told = json.loads(out)
+    assert (running.returncode, told["error"]["code"]) == (1, "STOPPED")
+    assert [one["right"] for one in told["cases"]] == [True]

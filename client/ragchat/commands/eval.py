@@ -46,7 +46,18 @@ async def evaluate(run: Invocation) -> int:
             async with Conversation(settings, memory, servers) as conversation:
                 if not run.console.json:
                     run.console.print("right  screen  prompt  declined   seconds  question")
-                done = await run_cases(conversation, cases, script, last, lambda one: _show(run, one))
+                outcomes: list[Outcome] = []
+
+                def on_outcome(one: Outcome) -> None:
+                    outcomes.append(one)
+                    _show(run, one)
+
+                try:
+                    done = await run_cases(conversation, cases, script, last, on_outcome)
+                except anyio.get_cancelled_exc_class():
+                    if run.console.json and outcomes:
+                        run.console.document({"cases": outcomes}, Failure("STOPPED", "Stopped."))
+                    raise
         if not done.conditions.documents:
             run.console.note(f"The memory {done.conditions.memory} is empty.")
         failure: Failure | None = None
