@@ -5,6 +5,7 @@ The ranges of the numbers are in `ragconfig/ranges.toml`: loading checks those o
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
@@ -102,3 +103,8 @@ class ConnectionSettings(Struct):
     head_seconds: float
     idle_seconds: int
     leave_seconds: float
+
+
+def temporary_memory(path: Path) -> dict[str, Any]:
+    """The settings of a memory in a file of our own, whatever the memory of the user is."""
+    return {"memory.path": str(path), "memory.read_only": False, "memory_server.url": "", "index.url": ""}

@@ -57,6 +57,19 @@ session export {session}
 session inject {session}
 session rm {session}
 """,
+    "judged": """
+inject notes
+echo $'How much pressure?\\n/good\\nAre roses blue?\\n/bad nowhere\\nRoses?\\n/bad' | ragchat
+case ls
+eval --offline
+eval --offline --set cases.toml
+echo $'# Flat\\n\\nThe boiler is gone.' > notes/flat.md
+inject notes
+eval --offline
+replay --model test-model
+session stale
+case rm {case}
+""",
     "folders": """
 inject notes none.md
 sync notes
@@ -104,6 +117,7 @@ completion fish
 doctor
 """,
 }
+CASES = '[[step]]\nask = "When are roses cut?"\nexpect = { contains = "May" }\n'
 SCRIPTED = (
     '[[step]]\ninject = "notes"\n\n[[step]]\nask = "When are roses cut?"\nexpect = { contains = "May" }\n'
 )
@@ -114,11 +128,12 @@ NAMED = {
     "card": {"n", "best"},
     "origin": {"client", "group"},
     "file": {"path", "exists"},
+    "conditions": {"system_prompt", "embedder"},
 }
 # Objects whose keys are data.
 MAPS = {
     *("corrections", "env", "files", "keys", "mcpServers"),
-    *("by_document", "metadata", "timings", "usage", "weights", "writes"),
+    *("by_document", "metadata", "settings", "timings", "usage", "weights", "writes"),
 }
 
 
@@ -142,7 +157,7 @@ class Shape:
                     fields.setdefault(key, Shape(key)).see(inner, named)
             case list():
                 self._types.add("list")
-                self._items = self._items or Shape(self._name)
+                self._items = self._items or Shape()
                 for inner in value:
                     self._items.see(inner, named)
             case None:
@@ -177,6 +192,7 @@ class Shape:
 def printed(ragchat: Program, script: str) -> dict[str, list[Any]]:
     """The documents that each command of a script prints, by its name in the table."""
     (ragchat.folder / "script.toml").write_text(SCRIPTED, encoding="utf-8")
+    (ragchat.folder / "cases.toml").write_text(CASES, encoding="utf-8")
     values = {"session": "", "server": SERVER, "root": str(ROOT)}
     seen: dict[str, list[Any]] = {}
     for line in script.strip().splitlines():
@@ -196,6 +212,8 @@ def printed(ragchat: Program, script: str) -> dict[str, list[Any]]:
         seen.setdefault(name, []).append(document)
         if name == "session ls":
             values["session"] = document["sessions"][0]["session_id"]
+        if name == "case ls":
+            values["case"] = document["cases"][0]["case_id"]
     return seen
 
 

@@ -68,7 +68,7 @@ def test_a_failed_step_shows_what_was_answered(tmp_path: Path) -> None:
     assert done.code == 1
     lines = done.out.splitlines()
     assert "       does not contain '9 bar'" in lines
-    assert any(line.startswith("       | > Pressure must stay between 1.2 and 1.8 bar. ") for line in lines)
+    assert any(line.startswith("       | Pressure must stay between 1.2 and 1.8 bar. ") for line in lines)
     assert program_in(tmp_path)("run", str(script), "--json").json["error"] == {
         "code": "STEPS_FAILED",
         "message": "1 of 2 steps passed.",
@@ -120,13 +120,14 @@ def test_a_failed_expectation_is_named_and_gives_exit_code_1(tmp_path: Path) -> 
     ragchat = program_in(tmp_path)
     script = tmp_path / "wrong.toml"
     script.write_text(
-        '[[step]]\ninject = { path = "gone" }\n[[step]]\nquery = "x"\nexpect = { contains = "y" }\n',
+        '[[step]]\ninject = { path = "gone" }\n'
+        '[[step]]\nquery = """two\nlines"""\nexpect = { contains = "y" }\n',
         encoding="utf-8",
     )
     done = ragchat("run", str(script))
     assert done.code == 1
     assert f"       {tmp_path / 'gone'} does not exist.\n" in done.out
-    assert "       does not contain 'y'\n" in done.out
+    assert "query   two lines\n       does not contain 'y'\n" in done.out
     assert done.out.endswith("0 of 2 steps passed.\n")
 
 
@@ -139,9 +140,47 @@ def test_a_script_can_keep_its_memory_beside_itself(tmp_path: Path) -> None:
     script.write_text(
         '[script]\nmemory = "keep.db"\n[[step]]\ninject = { path = "documents" }\n', encoding="utf-8"
     )
-    assert ragchat("run", str(script)).code == 0
+    done = ragchat("run", str(script))
+    assert (done.code, done.err) == (0, "")
     stats = ragchat("memory", "stats", "--memory", str(folder / "keep.db"), "--json").json
     assert stats["documents"] == 3
+
+
+def test_a_fresh_memory_is_a_file_whatever_the_users_own_memory_and_index_are(tmp_path: Path) -> None:
+    _flat(tmp_path / "notes")
+    script = tmp_path / "script.toml"
+    script.write_text('[[step]]\ninject = "notes"\n[[step]]\nask = "Boiler?"\n', encoding="utf-8")
+    settings = tmp_path / "team.toml"
+    settings.write_text(
+        '[store]\nurl = "postgresql://no.example/kb"\n[index]\nurl = "pgvector"\n[memory]\nread_only = true\n'
+    )
+    ragchat = program_in(tmp_path)
+    assert ragchat("run", "--config", str(settings), str(script)).code == 0
+    asked = ragchat("ask", "--config", str(settings), "Which colour?", stdin="The sky is blue in colour.\n")
+    assert (asked.code, "blue" in asked.out) == (0, True), asked.err
+    own = ragchat("run", "--memory", str(tmp_path / "kb.db"), "--config", str(settings), str(script))
+    assert "Memory is read-only." in own.out + own.err
+
+
+@pytest.mark.parametrize("place", ["~/kb.db", "postgresql://me:secret@no.example/kb"])
+def test_the_memory_of_a_script_may_be_in_the_home_folder_and_a_database(tmp_path: Path, place: str) -> None:
+    script = tmp_path / "script.toml"
+    script.write_text(
+        f'[script]\nmemory = "{place}"\n[[step]]\ninject = {{ text = "x y" }}\n', encoding="utf-8"
+    )
+    done = program_in(tmp_path, HOME=str(tmp_path / "my"))("run", str(script))
+    if place.startswith("~"):
+        assert (done.code, (tmp_path / "my" / "kb.db").exists()) == (0, True)
+    else:
+        assert "store.url is not usable: it has a password" in done.err
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(("~", "postgresql"))] == []
+
+
+def test_a_memory_that_a_script_names_and_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "script.toml"
+    script.write_text('[script]\nmemory = "kep.db"\n[[step]]\nask = "Why?"\n', encoding="utf-8")
+    done = program_in(tmp_path)("run", str(script), "--offline")
+    assert (done.code, done.err) == (0, f"There is no memory at {tmp_path / 'kep.db'} yet.\n")
 
 
 def test_a_script_with_a_mistake_is_refused_before_it_runs(tmp_path: Path) -> None:

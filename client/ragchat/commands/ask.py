@@ -15,6 +15,7 @@ from ragchat.commands.stdin import piped_text, read_stdin
 from ragchat.console import describe
 from ragchat.conversation import SaveMode
 from ragchat.llm.errors import ModelError
+from ragchat.settings import temporary_memory
 from ragchat.turn.events import Delta, Emit, Event, Notice, Step
 from ragchat.turn.types import Turn
 
@@ -46,8 +47,9 @@ async def ask(run: Invocation) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="ragchat-ask-", ignore_cleanup_errors=True) as folder:
         # A memory of its own searches the text like any other document.
-        arguments = Namespace(**{**vars(run.arguments), "memory": str(Path(folder) / "memory.db")})
-        await _answer(replace(run, arguments=arguments, overrides=ALL_PASSAGES), question, text)
+        arguments = Namespace(**{**vars(run.arguments), "memory": None, "server": None})
+        overrides = {**ALL_PASSAGES, **temporary_memory(Path(folder) / "memory.db")}
+        await _answer(replace(run, arguments=arguments, overrides=overrides), question, text)
 
 
 async def _answer(run: Invocation, question: str, text: str = "") -> None:

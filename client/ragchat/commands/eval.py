@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
-from ragchat.console import Failure
+from ragchat.console import Failure, describe
 from ragchat.conversation import Conversation
-from ragchat.errors import UnknownCase
+from ragchat.errors import SessionsUnavailable, UnknownCase
 from ragchat.evaluation.cases import Case, cases_of_script
 from ragchat.evaluation.judging import Outcome
 from ragchat.evaluation.runs import run_cases, sentence
 from ragchat.evaluation.store import EvaluationStore
 from ragchat.formatting import local
 from ragchat.sanitize import one_line
+from ragchat.scripts.script import load_script
 from ragchat.sessions.store import sessions_path
 from ragcommon.text.rules import counted
 
@@ -25,24 +27,47 @@ MARKS = {True: "yes", False: "no", None: "-"}
 
 
 async def evaluate(run: Invocation) -> int:
-    """Exit code 1 if a case is worse than in the run before, or could not be asked."""
-    script = str(await anyio.Path(run.arguments.set).resolve()) if run.arguments.set else ""
+    """Exit code 1 if a case is worse than before or could not be asked, or the run cannot be saved."""
+    script, questions = "", list[Case]()
+    if run.arguments.set:
+        path = Path(await anyio.Path(run.arguments.set).resolve())
+        script, loaded = str(path), load_script(path)
+        questions = cases_of_script(loaded, path)
+        run = replace(run, overrides=loaded.script.overrides(path.parent))
     settings = run.settings
     async with EvaluationStore(sessions_path(settings)) as store:
-        cases = cases_of_script(Path(script)) if script else await store.cases()
+        cases = questions if script else await store.cases()
         if not cases and not run.console.json:
             run.console.note(NO_CASES)
             return 0
-        last = next(iter(await store.runs(script)), None)
+        last = await store.last_run(script)
         async with run.servers(only_memory=True) as servers:
             memory = await servers.open_memory(settings)
             async with Conversation(settings, memory, servers) as conversation:
                 if not run.console.json:
                     run.console.print("right  screen  prompt  declined   seconds  question")
-                done = await run_cases(conversation, cases, script, last, lambda one: _show(run, one))
-        if cases:
-            await store.save_run(done)
-    failure = None
+                outcomes: list[Outcome] = []
+
+                def on_outcome(one: Outcome) -> None:
+                    outcomes.append(one)
+                    _show(run, one)
+
+                try:
+                    done = await run_cases(conversation, cases, script, last, on_outcome)
+                except anyio.get_cancelled_exc_class():
+                    if run.console.json and outcomes:
+                        run.console.document({"cases": outcomes}, Failure("STOPPED", "Stopped."))
+                    raise
+        if not done.conditions.documents:
+            run.console.note(f"The memory {done.conditions.memory} is empty.")
+        failure: Failure | None = None
+        try:
+            if cases:
+                await store.save_run(done)
+        except SessionsUnavailable as error:
+            found = describe(error)
+            failure = Failure(found.code, f"This run was not saved. {found.message}", found.hint)
+            run.console.failure(failure)
     if done.worse:
         failure = Failure("CASES_WORSE", f"{counted(len(done.worse), 'case')} became worse.")
     elif failed := done.count("failed"):
@@ -61,8 +86,8 @@ def _show(run: Invocation, outcome: Outcome) -> None:
         + one_line(outcome.question)
     )
     if outcome.right is not True:
-        for failure in outcome.failures:
-            run.console.line(f"       {one_line(failure)}")
+        for line in (*outcome.failures, *(f"! {notice}" for notice in outcome.notices)):
+            run.console.line(f"       {one_line(line)}")
 
 
 async def ls(run: Invocation) -> None:

@@ -127,12 +127,12 @@ class Invocation:
         reach = "private" if getattr(self.arguments, "allow_private", False) else "public"
         verbose = self.arguments.verbose
         found = open_memory(self.settings, self.config_file, verbose=verbose, pages=reach if pages else "")
-        with self._noting_a_missing_memory():
+        with self.noting_a_missing_memory():
             async with found as memory:
                 yield memory
 
     @contextmanager
-    def _noting_a_missing_memory(self) -> Iterator[None]:
+    def noting_a_missing_memory(self) -> Iterator[None]:
         """Say at the end that the memory that the user named does not exist: its name may be mistyped."""
         try:
             yield
@@ -162,7 +162,7 @@ class Invocation:
 
         arguments, settings = self.arguments, self.settings
         notebook = load(folder_of(settings), arguments.notebook) if arguments.notebook else None
-        with self._noting_a_missing_memory():
+        with self.noting_a_missing_memory():
             async with self.servers(only_memory=arguments.no_tools) as servers:
                 memory = await servers.open_memory(settings)
                 async with Conversation(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ragchat.commands.invocation import Invocation
+from ragchat.console import Failure, describe
 from ragchat.conversation import SaveMode
+from ragchat.errors import RagChatError
 from ragchat.evaluation.replaying import Replayed, ask_again, replayed
 from ragchat.formatting import listed, seconds
 from ragchat.settings import ModelSettings
@@ -13,7 +15,8 @@ from ragchat.settings import ModelSettings
 HEADER = ("", "grounded", "prompt tokens", "answer tokens", "time", "cost", "citations")
 
 
-async def replay(run: Invocation) -> None:
+async def replay(run: Invocation) -> int:
+    """Exit code 1 if a model did not answer; the answers of the others are shown."""
     prices = run.settings.table("model", ModelSettings).prices
     async with run.conversation(SaveMode.NOTHING) as conversation:
         session = await conversation.sessions.load_until(run.arguments.turn or "")
@@ -25,15 +28,22 @@ async def replay(run: Invocation) -> None:
         # The first answer would take longer than the others.
         await conversation.warm_up()
         await conversation.memory.query(then.question, 1)
-        now = [
-            replayed(await ask_again(conversation, session, model, run.note_event), prices, then)
-            for model in run.arguments.models or [conversation.model.selected]
-        ]
+        models, now = run.arguments.models or [conversation.model.selected], []
+        failure: Failure | None = None
+        for model in models:
+            try:
+                turn = await ask_again(conversation, session, model, run.note_event)
+                now.append(replayed(turn, prices, then))
+            except RagChatError as error:
+                if len(models) == 1:
+                    raise
+                found = describe(error)
+                failure = Failure(found.code, f"{model} did not answer: {found.message}", found.hint)
+                run.console.failure(failure)
     if run.console.json:
-        run.console.document(
-            {"turn_id": then.turn_id, "question": then.question, "before": before, "now": now}
-        )
-        return
+        document = {"turn_id": then.turn_id, "question": then.question, "before": before, "now": now}
+        run.console.document(document, failure)
+        return 1 if failure else 0
     run.console.print(f"> {then.question}\n")
     rows = [_row("then", before), *(_row("now", one) for one in now)]
     run.console.table(HEADER, rows)
@@ -42,6 +52,7 @@ async def replay(run: Invocation) -> None:
         for line in _differences(one):
             run.console.print(f"  {line}")
         run.console.print(f"\n{one.answer}")
+    return 1 if failure else 0
 
 
 def _row(when: str, one: Replayed) -> tuple[str, ...]:

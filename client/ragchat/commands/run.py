@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,8 +13,10 @@ import anyio
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
 from ragchat.conversation import Conversation
+from ragchat.sanitize import one_line
 from ragchat.scripts.runner import ScriptReport, StepReport, run_script
-from ragchat.scripts.script import FRESH, Header, load_script
+from ragchat.scripts.script import FRESH, load_script
+from ragchat.settings import temporary_memory
 from ragcommon.text.rules import counted
 
 # So much of the answer is shown if a step fails.
@@ -26,42 +29,39 @@ async def run(run: Invocation) -> int:
     script = load_script(path)
     report = ScriptReport(script.script.name)
     with tempfile.TemporaryDirectory(prefix="ragchat-run-", ignore_cleanup_errors=True) as own:
-        own_run = replace(run, overrides=overrides(script.script, path.parent, Path(own)))
+        is_fresh = script.script.memory == FRESH and not (run.arguments.memory or run.arguments.server)
+        changed = {"sessions.path": str(Path(own) / "sessions.db"), **script.script.overrides(path.parent)}
+        if is_fresh:
+            changed |= temporary_memory(Path(own) / "memory.db")
+        own_run = replace(run, overrides=changed)
         settings = own_run.settings
-        async with own_run.servers(only_memory=True) as servers:
-            memory = await servers.open_memory(settings)
-            on_step = None if run.console.json else partial(show, run)
-            async with Conversation(settings, memory, servers) as conversation:
-                try:
-                    await run_script(script, path.parent, conversation, memory, on_step, report)
-                except anyio.get_cancelled_exc_class():
-                    if run.console.json and report.steps:
-                        run.console.document(report.public(), Failure("STOPPED", "Stopped."))
-                    raise
+        with nullcontext() if is_fresh else own_run.noting_a_missing_memory():
+            async with own_run.servers(only_memory=True) as servers:
+                memory = await servers.open_memory(settings)
+                on_step = None if run.console.json else partial(show, run)
+                async with Conversation(settings, memory, servers) as conversation:
+                    try:
+                        await run_script(script, path.parent, conversation, memory, on_step, report)
+                    except anyio.get_cancelled_exc_class():
+                        if run.console.json and report.steps:
+                            run.console.document(report.public(), Failure("STOPPED", "Stopped."))
+                        raise
     failed = not all(step.passed for step in report.steps)
     failure = Failure("STEPS_FAILED", summary(report)) if failed else None
     run.console.result(report.public(), summary(report), failure=failure)
     return 1 if failed else 0
 
 
-def overrides(header: Header, folder: Path, own: Path) -> dict[str, str]:
-    """The settings that the script's header makes; `own` is the folder of a fresh memory and the sessions."""
-    memory = own / "memory.db" if header.memory == FRESH else folder / header.memory
-    flags = {
-        "sessions.path": str(own / "sessions.db"),
-        "memory.path": str(memory.absolute()),
-        "memory_server.url": "",
-    }
-    return {**flags, "model.name": header.model} if header.model else flags
-
-
 def show(run: Invocation, step: StepReport) -> None:
     """Print a step's line of the table as soon as it is done; below it its failures and what it answered."""
     verdict = "ok" if step.passed else "FAILED"
-    run.console.line(f"{step.step:>3}  {verdict:<6}  {step.seconds:>7.2f} s  {step.kind:<6}  {step.title}")
+    title = one_line(step.title)
+    run.console.line(f"{step.step:>3}  {verdict:<6}  {step.seconds:>7.2f} s  {step.kind:<6}  {title}")
     for failure in step.failures:
         run.console.print(f"       {failure}")
     if step.failures:
+        for notice in step.notices:
+            run.console.print(f"       ! {notice}")
         for line in shown_lines(step.text):
             run.console.print(f"       | {line}".rstrip())
 

@@ -17,7 +17,7 @@ from ragchat.formatting import utc_now
 from ragchat.grounding.types import Citation
 from ragchat.llm.types import OFFLINE
 from ragchat.memory.matching import Catalogue, called
-from ragchat.scripts.script import Expectation, as_list, load_script
+from ragchat.scripts.script import Expectation, Script, as_list
 from ragchat.turn.followup import refers_back
 from ragchat.turn.types import Turn
 from ragchat.uris import exact_glob, passage_location, short_location, short_uri
@@ -140,10 +140,10 @@ def _cited(citation: Citation, turn: Turn) -> RightPlace:
     return RightPlace(citation.uri, text, passage_location(citation))
 
 
-def cases_of_script(path: Path) -> list[Case]:
+def cases_of_script(script: Script, path: Path) -> list[Case]:
     """The `ask` steps of a script, each a case of its own. Raises ScriptInvalid."""
     cases = []
-    for number, step in enumerate(load_script(path).step, 1):
+    for number, step in enumerate(script.step, 1):
         if step.ask is None:
             reason = f"step {number} does not ask: eval asks the memory in use, and each question by itself"
             raise ScriptInvalid(str(path), reason)

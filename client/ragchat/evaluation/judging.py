@@ -13,13 +13,14 @@ from ragchat.conversation import SaveMode
 from ragchat.errors import RagChatError
 from ragchat.evaluation.cases import Case, RightPlace
 from ragchat.evaluation.conditions import prompt_hash
+from ragchat.formatting import listed
 from ragchat.grounding.citations import MARKER, marked_numbers
 from ragchat.grounding.facts import lacking
 from ragchat.grounding.pieces import piece_spans
 from ragchat.llm import tokens
 from ragchat.llm.types import OFFLINE
 from ragchat.notebooks.definitions import folder_of, load
-from ragchat.scripts.runner import StepResult, is_cited, normalized, unmet
+from ragchat.scripts.runner import StepResult, is_cited, normalized, notices_of, plain, text_of, unmet
 from ragchat.scripts.script import Expectation, as_list
 from ragchat.turn.scope import EVERYTHING
 from ragchat.uris import passage_location
@@ -59,6 +60,12 @@ class Outcome(Struct, frozen=True):
     judged_at: str = ""  # when the user gave the verdict
     system_prompt: str = ""  # as in Conditions; "": it could not be asked
     failed: bool = False
+    notices: list[str] = []  # what else was said of the answer, such as that it was cut off
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What two runs have in common: the case with the same verdict."""
+        return self.case_id, self.judged_at
 
 
 async def judge_cases(
@@ -145,6 +152,7 @@ async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
         sum(answer.usage.best),
         turn.timings["total"],
         case.created_at,
+        notices=notices_of(turn),
     )
 
 
@@ -166,17 +174,19 @@ async def _met(expect: Expectation, turn: Turn, in_prompt: Texts) -> _Verdict:
     """Whether an expectation is met by the answer, its first screen, and the passages of the prompt."""
     seconds = turn.timings["total"]
     uris = [uri for uri, _ in shown(turn)]
-    failures = await unmet(expect, StepResult(_text(turn), uris, turn.answer.grounded), seconds)
+    text = text_of(turn.answer)
+    failures = await unmet(expect, StepResult(text, uris, turn.answer.grounded), seconds)
     right = not failures if expect != Expectation() else None
     place = Expectation(expect.contains, matches=expect.matches, cites=expect.cites)
     if place == Expectation():
         return _Verdict(right, failures)
-    cut = StepResult(_text(turn)[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])
+    cut = StepResult(text[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])
     cites = as_list(place.cites) or ["*"]
     found = [(uri, text) for uri, text in in_prompt if any(is_cited(one, uri) for one in cites)]
-    texts = StepResult("\n".join(text for _, text in found), [uri for uri, _ in found])
-    screen, prompt = [not await unmet(place, result, seconds) for result in (cut, texts)]
-    return _Verdict(right, failures, screen, prompt)
+    texts = StepResult("\n".join(passage for _, passage in found), [uri for uri, _ in found])
+    # Most answers are on one screen: then their place is not looked for twice.
+    screen = right if right and len(text) <= SCREEN else not await unmet(place, cut, seconds)
+    return _Verdict(right, failures, screen, not await unmet(place, texts, seconds))
 
 
 def shown(turn: Turn, characters: int | None = None) -> Texts:
@@ -206,11 +216,22 @@ def _text(turn: Turn) -> str:
 
 def _failures(case: Case, turn: Turn) -> list[str]:
     failures = [] if _has_place(case.places, shown(turn)) else [f"does not show {case.wanted}"]
+    # What the user found right may be said again, although no passage holds it.
+    good = plain(case.answer) if case.verdict == "good" else ""
+
+    def is_new(said: str) -> bool:
+        return re.search(rf"(?<!\w){re.escape(plain(said))}(?!\w)", good) is None
+
+    facts = [*filter(is_new, (fact for one in turn.answer.unsupported for fact in one.facts))]
+    if facts:
+        failures.append(f"says what its sources do not: {listed(facts)}")
+    if any(one.verified is False and is_new(one.quote) for one in turn.answer.citations):
+        failures.append("has a quotation that is not in its source")
     was_written = case.conditions is not None and case.conditions.model != OFFLINE
     if case.verdict == "good" and was_written:
-        facts = lacking(case.answer, case.question)
+        needed = lacking(case.answer, case.question)
         missing = lacking(case.answer, case.question, _text(turn))
-        if len(missing) > MAX_LACKING * len(facts):
+        if len(missing) > MAX_LACKING * len(needed):
             failures.append(f"lacks {', '.join(missing)}")
     return failures
 
@@ -224,9 +245,5 @@ def _holds(text: str, wanted: str) -> bool:
 
     Another cut of the same passage is as right.
     """
-    pieces = [_plain(wanted[start:end]) for start, end in piece_spans(wanted)]
-    return sum(piece in _plain(text) for piece in pieces) >= min((len(pieces) + 1) // 2, 2)
-
-
-def _plain(text: str) -> str:
-    return normalized(re.sub(r"[*_`]", "", text))
+    pieces = [plain(wanted[start:end]) for start, end in piece_spans(wanted)]
+    return sum(piece in plain(text) for piece in pieces) >= min((len(pieces) + 1) // 2, 2)

@@ -123,10 +123,10 @@ async def run_cases(
 
 def compare(before: Sequence[Outcome], now: Sequence[Outcome], changed: Sequence[str] = ()) -> list[Change]:
     """The cases that are better or worse than before; `changed` are the documents written since."""
-    known = {(one.case_id, one.judged_at): one for one in before}
+    known = {one.key: one for one in before}
     changes = []
     for outcome in now:
-        previous = known.get((outcome.case_id, outcome.judged_at))
+        previous = known.get(outcome.key)
         measure = _first_difference(previous, outcome) if previous else ""
         if previous and measure:
             quoted = {*previous.uris, *outcome.uris}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from ragchat.conversation import Conversation
 from ragchat.errors import UnknownCase, UnknownTurn
@@ -12,6 +13,9 @@ from ragchat.evaluation.cases import Case, Verdict, case_of
 from ragchat.evaluation.conditions import conditions
 from ragchat.evaluation.runs import Run
 from ragchat.sessions.database import Database
+
+# The runs in which the outcome is looked for of a case that could not be asked.
+LOOKED_AT = 20
 
 
 class EvaluationStore:
@@ -48,6 +52,17 @@ class EvaluationStore:
     async def save_run(self, run: Run) -> None:
         async with self._database.transaction() as db:
             await db.execute("INSERT INTO runs (script, record) VALUES (?, ?)", (run.script, _json(run)))
+
+    async def last_run(self, script: str = "") -> Run | None:
+        """The last run of a script; a case that could not be asked then has the outcome of a run before it.
+
+        Else what is worse after a server's bad hour would not be noticed.
+        """
+        if not (runs := await self.runs(script)) or not runs[0].count("failed"):
+            return next(iter(runs), None)
+        earlier = reversed(await self.runs(script, LOOKED_AT))
+        asked = {one.key: one for run in earlier for one in run.outcomes if not one.failed}
+        return replace(runs[0], outcomes=[asked.get(one.key, one) for one in runs[0].outcomes])
 
     async def runs(self, script: str = "", limit: int = 1) -> list[Run]:
         """The last runs of a script, "" for those of the saved cases, newest first."""

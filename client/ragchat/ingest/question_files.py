@@ -45,7 +45,7 @@ async def read_question_files(
 ) -> tuple[list[DocumentText], InjectReport]:
     """The texts of files, which are not stored, in their order. Raises what `load_question_files` does."""
     with tempfile.TemporaryDirectory(prefix="ragchat-read-", ignore_cleanup_errors=True) as folder:
-        own = settings.with_memory(Path(folder, "memory.db"), ORIGIN)
+        own = settings.with_memory(Path(folder, "memory.db"), ORIGIN).with_table("memory", read_only=False)
         # The texts are not searched: they are not worth a request to an embedder elsewhere.
         async with open_memory(own.with_table("embedder", kind="local")) as memory:
             report = await load_question_files(memory, files)

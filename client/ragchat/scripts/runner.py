@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+from urllib.parse import unquote
 
 import anyio
 from msgspec import Struct, field
 
 from ragchat.conversation import Conversation
 from ragchat.errors import RagChatError
+from ragchat.formatting import listed
 from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
+from ragchat.offline.answer import NO_MODEL, notes_of
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, as_list
 from ragchat.settings import RetrievalSettings
+from ragchat.uris import short_uri
 from ragcommon.errors import os_reason
 
 if TYPE_CHECKING:
+    from ragchat.answer import Answer
     from ragchat.memory.client import MemoryClient
+    from ragchat.turn.types import Turn
 
 # A separate process, which can be killed: Python does not interrupt a search, and `(a+)+$` may take years.
 SEARCH = """
@@ -31,6 +39,9 @@ pattern, text = json.load(sys.stdin)
 print("found" if re.search(pattern, text, re.MULTILINE) else "not found")
 """
 SEARCH_SECONDS = 5.0
+# Without repetition and choice, a search takes no longer than the text times the pattern.
+CANNOT_EXPLODE = re.compile(r"[^*+?{|]*")
+EMPHASIS = re.compile(r"(?<![^\W_])[*_`]+|[*_`]+(?![^\W_])")
 
 
 class StepResult(Struct):
@@ -40,10 +51,14 @@ class StepResult(Struct):
     uris: list[str] = field(default_factory=list)
     grounded: bool | None = None
     errors: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
 
 class StepReport(Struct):
-    """One line of the table. `failures` are sentences; the step passed if there are none."""
+    """One line of the table. `failures` are sentences; the step passed if there are none.
+
+    `notices` are what else was said of an answer, such as that it was cut off.
+    """
 
     step: int  # from 1
     kind: str
@@ -53,6 +68,7 @@ class StepReport(Struct):
     seconds: float
     text: str
     uris: list[str]
+    notices: list[str] = []
 
 
 class ScriptReport(Struct):
@@ -87,7 +103,15 @@ async def run_script(
         seconds = time.perf_counter() - started
         failures = result.errors or await unmet(step.expect, result, seconds)
         done = StepReport(
-            number, step.kind, step.title, not failures, failures, seconds, result.text, result.uris
+            number,
+            step.kind,
+            step.title,
+            not failures,
+            failures,
+            seconds,
+            result.text,
+            result.uris,
+            result.notices,
         )
         report.steps.append(done)
         if on_step is not None:
@@ -100,8 +124,9 @@ async def _run_step(step: Step, folder: Path, conversation: Conversation, memory
     if step.ask is not None:
         for question in as_list(step.after):
             await conversation.ask(question)
-        answer = (await conversation.ask(step.ask)).answer
-        return StepResult(answer.text, [citation.uri for citation in answer.sources], answer.grounded)
+        turn = await conversation.ask(step.ask)
+        uris = [citation.uri for citation in turn.answer.sources]
+        return StepResult(text_of(turn.answer), uris, turn.answer.grounded, notices=notices_of(turn))
     return await _query(step.query or "", conversation)
 
 
@@ -128,18 +153,34 @@ async def _query(text: str, conversation: Conversation) -> StepResult:
     )
 
 
+def notices_of(turn: Turn) -> list[str]:
+    return [notice for notice in turn.trace.notices if notice != NO_MODEL]
+
+
+def text_of(answer: Answer) -> str:
+    """The text of an answer that is checked: without the marks of quotations, which come between words."""
+    if not answer.cards:
+        return answer.text
+    before, after = notes_of(grounded=answer.grounded, missing=answer.missing)
+    cards = [f"[{one.n}] {one.location}  {one.headings}".rstrip() + f"\n{one.text}" for one in answer.cards]
+    return "\n\n".join(filter(None, [before, *cards, after]))
+
+
 async def unmet(expect: Expectation, result: StepResult, seconds: float) -> list[str]:
     """A sentence for each expectation that is not met."""
-    text = normalized(result.text)
-    failures = [
-        f"does not contain {part!r}" for part in as_list(expect.contains) if normalized(part) not in text
-    ]
-    failures += [f"contains {part!r}" for part in as_list(expect.not_contains) if normalized(part) in text]
+    forms = normalized(result.text), plain(result.text)
+
+    def contains(part: str) -> bool:
+        return any(normalized(part) in form for form in forms)
+
+    failures = [f"does not contain {part!r}" for part in as_list(expect.contains) if not contains(part)]
+    failures += [f"contains {part!r}" for part in as_list(expect.not_contains) if contains(part)]
     failures += [
         failure for pattern in as_list(expect.matches) if (failure := await _mismatch(pattern, result.text))
     ]
+    others = listed([*map(short_uri, dict.fromkeys(result.uris))])
     failures += [
-        f"does not cite {cited!r}"
+        f"does not cite {cited!r}, {f'only {others}' if others else 'nor anything else'}"
         for cited in as_list(expect.cites)
         if not any(is_cited(cited, uri) for uri in result.uris)
     ]
@@ -152,6 +193,8 @@ async def unmet(expect: Expectation, result: StepResult, seconds: float) -> list
 
 async def _mismatch(pattern: str, text: str) -> str:
     """Why the regular expression does not match anywhere in the text; "" if it does."""
+    if CANNOT_EXPLODE.fullmatch(pattern):
+        return "" if re.search(pattern, text, re.MULTILINE) else f"does not match {pattern!r}"
     # With -I and -S it imports nothing of the user's, and starts in 20 ms.
     command = [sys.executable, "-I", "-S", "-c", SEARCH]
     try:
@@ -167,8 +210,18 @@ async def _mismatch(pattern: str, text: str) -> str:
 
 
 def normalized(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return " ".join(normalize("NFC", text).casefold().split())
+
+
+def plain(text: str) -> str:
+    """Normalized, without Markdown's marks of emphasis and code, which are not within a word."""
+    return normalized(EMPHASIS.sub("", text))
 
 
 def is_cited(wanted: str, uri: str) -> bool:
-    return fnmatchcase(uri, wanted) if "*" in wanted else wanted in uri
+    """Whether a URI is the one that is wanted: as it is, or with spaces and letters that it encodes."""
+    names = {normalize("NFC", name) for name in (uri, unquote(uri))}
+    wanted = normalize("NFC", wanted)
+    # Only `*` is special.
+    glob = wanted.replace("[", "[[]").replace("?", "[?]")
+    return any(fnmatchcase(name, glob) if "*" in wanted else wanted in name for name in names)

@@ -31,6 +31,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,11 @@ from msgspec import Struct, field
 
 from ragchat.errors import ScriptInvalid
 from ragcommon.errors import TYPES, os_reason
-from ragconfig.toml_files import NotToml, read_toml
+from ragcommon.files.safe_open import read_regular
+from ragcommon.text.rules import STEP
+from ragconfig.home import user_path
+from ragconfig.settings import is_database
+from ragconfig.toml_files import NotToml, decode_toml
 
 FRESH = "fresh"
 MAX_BYTES = 1 << 22
@@ -47,7 +52,7 @@ VARIABLE = re.compile(r"\$\{([^}]*)\}")
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`")
 WRONG_TYPE = re.compile(r"Expected `(.*?)`, got `(.*?)`")
 # No number of a script must be whole.
-NAMES = {**TYPES, "int": "a number"}
+NAMES = {**TYPES, "int": "a number", "date": "a date", "datetime": "a date", "time": "a time"}
 
 OneOrMore = str | list[str]
 
@@ -56,6 +61,17 @@ class Header(Struct, forbid_unknown_fields=True):
     name: str = ""
     memory: str = FRESH
     model: str = ""
+
+    def overrides(self, folder: Path) -> dict[str, str]:
+        """The settings that it makes; the path of a memory is relative to `folder`. Raises UnknownHome."""
+        model = {"model.name": self.model} if self.model else {}
+        if self.memory == FRESH:
+            return model
+        if is_database(self.memory):
+            return {**model, "memory.path": self.memory, "memory_server.url": ""}
+        is_own = self.memory.startswith("~")
+        place = str(user_path(self.memory if is_own else folder / self.memory))
+        return {**model, "memory.path": place, "memory_server.url": "", "index.url": ""}
 
 
 class InjectStep(Struct, forbid_unknown_fields=True):
@@ -110,23 +126,37 @@ class Script(Struct, forbid_unknown_fields=True):
 def load_script(path: Path) -> Script:
     """Read and validate a script. Raises ScriptInvalid, which names the step and the key."""
     try:
-        tree = read_toml(path, MAX_BYTES)
+        content = read_regular(path, MAX_BYTES)
+        tree = decode_toml(content)
     except OSError as error:
         raise ScriptInvalid(str(path), os_reason(error)) from None
     except NotToml as error:
         raise ScriptInvalid(str(path), f"it is not valid TOML: {error}") from None
+    lines = _lines(content, tree.get("step"))
     try:
         tree["step"] = _with_paths(tree.get("step", []))
         script = msgspec.convert(tree, Script)
         script.step = msgspec.convert(_substitute(tree["step"], script.variables, path), list[Step])
     except msgspec.ValidationError as error:
-        raise _invalid(path, str(error)) from None
+        raise _invalid(path, str(error), lines) from None
     if not script.step:
         raise ScriptInvalid(str(path), "it has no [[step]]")
     for number, step in enumerate(script.step, 1):
         if reason := _fault(step):
-            raise ScriptInvalid(str(path), f"step {number} {reason}")
+            raise ScriptInvalid(str(path), f"{_name(number, lines)} {reason}")
     return script
+
+
+def _lines(content: bytes, steps: object) -> list[int]:
+    """The lines at which the steps begin; empty if the steps are not written in the usual way."""
+    text = content.decode("utf-8-sig").split("\n")
+    lines = [number for number, line in enumerate(text, 1) if STEP.match(line)]
+    return lines if isinstance(steps, list) and len(lines) == len(steps) else []
+
+
+def _name(number: int, lines: Sequence[int]) -> str:
+    """A step, as in `step 2 (line 7)`."""
+    return f"step {number} (line {lines[number - 1]:,})" if lines else f"step {number}"
 
 
 def _with_paths(steps: Any) -> Any:
@@ -157,10 +187,10 @@ def _substitute(value: Any, variables: dict[str, str | int | float], path: Path)
     return VARIABLE.sub(replacement, value)
 
 
-def _invalid(path: Path, message: str) -> ScriptInvalid:
+def _invalid(path: Path, message: str, lines: Sequence[int]) -> ScriptInvalid:
     """msgspec's message as a sentence: the step, the key, and what is expected."""
     reason, _, place = message.partition(" - at `$.")
-    step, key = _step_and_key(place.rstrip("`"))
+    step, key = _step_and_key(place.rstrip("`"), lines)
     if unknown := UNKNOWN_FIELD.match(reason):
         inside = f" in {key}" if key else ""
         hint = _hint_for_unknown_key(unknown[1], key, step)
@@ -182,11 +212,11 @@ def _expected(key: str, types: str) -> str:
     return " or ".join(names)
 
 
-def _step_and_key(place: str) -> tuple[str, str]:
-    """`step[0].expect.contains` as ("in step 1, ", "expect.contains")."""
+def _step_and_key(place: str, lines: Sequence[int]) -> tuple[str, str]:
+    """`step[0].expect.contains` as ("in step 1 (line 1), ", "expect.contains")."""
     step, key = "", place
     if match := re.fullmatch(r"step\[(\d+)\]\.?(.*)", place):
-        step, key = f"in step {int(match[1]) + 1}, ", match[2]
+        step, key = f"in {_name(int(match[1]) + 1, lines)}, ", match[2]
     return step, re.sub(r"(.*)\[.*\]", r"each of \1", key)
 
 
@@ -224,6 +254,12 @@ def _fault(step: Step) -> str:
         return "needs either a path or a text to inject"
     if step.inject is not None and step.expect.grounded is not None:
         return "expects grounded, which only ask and query have"
+    for name in ("ask", "query", "after"):
+        asked = getattr(step, name)
+        if asked is not None and not all(text.strip() for text in as_list(asked)):
+            return f"has an empty question: {name} = {asked!r}"
+    if step.inject is not None and not all(path.strip() for path in as_list(step.inject.path or "-")):
+        return f"has an empty path: inject = {step.inject.path!r}"
     for name in ("contains", "not_contains", "matches", "cites"):
         wanted = getattr(step.expect, name)
         if wanted is not None and not all(part.strip() for part in as_list(wanted) or [""]):

@@ -56,7 +56,7 @@ async def show(site: Site, _: Request) -> dict[str, Any]:
 
 async def _document(store: EvaluationStore) -> dict[str, Any]:
     cases, runs = await store.cases(), await store.runs("", SHOWN)
-    outcomes = {(one.case_id, one.judged_at): one for one in runs[0].outcomes} if runs else {}
+    outcomes = {one.key: one for one in runs[0].outcomes} if runs else {}
     return {
         "cases": [
             {
@@ -112,12 +112,10 @@ async def ask_all(site: Site, _: Request) -> Streamed:
             EvaluationStore(site.sessions.path) as store,
             site.programs.make() as conversation,  # without other servers, as `ragchat eval` asks
         ):
-            cases, last = await store.cases(), await store.runs()
+            cases, last = await store.cases(), await store.last_run()
             if not cases:
                 raise NotFound("case yet")
-            await store.save_run(
-                await run_cases(conversation, cases, "", last[0] if last else None, on_outcome)
-            )
+            await store.save_run(await run_cases(conversation, cases, "", last, on_outcome))
             tell({"type": "done", **await _document(store)})
 
     return Streamed(work)

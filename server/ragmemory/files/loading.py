@@ -53,7 +53,6 @@ SETTLE_SECONDS = 1.5
 # Failures that are stored with a job.
 MAX_FAILURES = 100
 
-OWN_EXPORT = "is an exported conversation with ragchat, and is read only if you name it"
 
 # A file that was read, or why it could not be.
 Content: TypeAlias = FileText | Exception
@@ -227,9 +226,9 @@ class Loading:
     async def _outcome(self, file: File, content: Content) -> FileOutcome:
         try:
             if isinstance(content, FileText):
-                if file.named or not content.is_own_export:
+                if file.named or not content.own:
                     return await self._inject(file, content)
-                content = NoText(OWN_EXPORT)
+                content = NoText(f"is {content.own}, and is read only if you name it")
             return await self._refuse(file, content)
         except RagMemoryError as error:
             if error.code in FATAL:

@@ -6,15 +6,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ragchat.conversation import Conversation
 from ragchat.errors import PlaceUnusable, ScriptInvalid, UnknownCase, UnknownTurn
 from ragchat.evaluation.cases import Case, cases_of_script, confirmation
 from ragchat.evaluation.conditions import conditions
 from ragchat.evaluation.judging import Outcome, judge_cases
-from ragchat.evaluation.runs import compare, run_cases, sentence
+from ragchat.evaluation.runs import Run, compare, run_cases, sentence
 from ragchat.evaluation.store import EvaluationStore, save_verdict
 from ragchat.notebooks.definitions import Notebook, create, folder_of, load, remove, save
+from ragchat.scripts.script import load_script
 from ragconfig.prompt_files import ROLES
 from tests.support.memory import memory_of
 from tests.support.openai_server import OpenAIServer, Reply
@@ -170,7 +172,7 @@ async def test_a_script_of_questions_is_a_set_of_cases(chat: Conversation, tmp_p
         """,
         encoding="utf-8",
     )
-    outcomes = await judge_cases(chat, cases_of_script(script))
+    outcomes = await judge_cases(chat, cases_of_script(load_script(script), script))
     assert [(one.right, one.screen, one.prompt, one.declined) for one in outcomes] == [
         (True, True, True, False),
         (False, False, False, True),
@@ -179,7 +181,7 @@ async def test_a_script_of_questions_is_a_set_of_cases(chat: Conversation, tmp_p
     ]
     script.write_text('[[step]]\ninject = "a.md"\n', encoding="utf-8")
     with pytest.raises(ScriptInvalid, match="step 1 does not ask"):
-        cases_of_script(script)
+        cases_of_script(load_script(script), script)
 
 
 async def test_an_answer_of_a_model_that_lacks_most_facts_of_the_good_one_is_not_right(
@@ -193,6 +195,48 @@ async def test_an_answer_of_a_model_that_lacks_most_facts_of_the_good_one_is_not
             (outcome,) = await judge_cases(asking, [case])
     assert (outcome.right, outcome.screen, outcome.prompt) == (False, True, True)
     assert outcome.failures == ["lacks 75 degrees, 120 seconds, Ada Miller"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "failures"),
+    [
+        ("It is steeped at 75 degrees [1].", []),
+        ("It is steeped at 75 degrees for 90 seconds, as Ada Miller says [1].", []),
+        (
+            "It is steeped at 20 degrees for 90 seconds, as Eve Smith says [1].",
+            ["says what its sources do not: 20 degrees, Eve Smith"],
+        ),
+        ('It is "steeped in ice water" [1].', ["has a quotation that is not in its source"]),
+    ],
+)
+async def test_an_answer_with_the_right_place_and_a_fact_of_its_own_is_not_right(
+    chat: Conversation, tmp_path: Path, answer: str, failures: list[str]
+) -> None:
+    good = "At 75 degrees. It takes 90 seconds, not 120 degrees, says Ada Miller."
+    case = replace(await judged(chat, TEA, "good", "1"), answer=good)
+    with OpenAIServer([Reply(answer)]) as server:
+        settings = settings_in(tmp_path, model__name="test-model", model__base_url=server.base_url)
+        async with Conversation(settings, chat.memory, no_servers(settings), environ={}) as asking:
+            (outcome,) = await judge_cases(asking, [case])
+    assert (outcome.failures, outcome.right) == (failures, not failures)
+
+
+async def test_a_case_that_could_not_be_asked_is_compared_with_the_run_before(chat: Conversation) -> None:
+    now = await conditions(chat, "offline")
+
+    def run(*outcomes: Outcome) -> Run:
+        return Run("2026-11-29T10:00:00Z", "", now, [*outcomes])
+
+    right, failed = Outcome("a", "A?", True), Outcome("a", "A?", failed=True)
+    async with EvaluationStore(chat.sessions.path) as store:
+        assert await store.last_run() is None
+        for outcomes in ([right, Outcome("b", "B?", True)], [failed, Outcome("b", "B?", False)], [failed]):
+            await store.save_run(run(*outcomes))
+        last = await store.last_run()
+    assert last is not None
+    assert last.outcomes == [right]
+    (change,) = compare(last.outcomes, [Outcome("a", "A?", False)])
+    assert not change.better
 
 
 def test_only_measures_that_are_known_both_times_are_compared() -> None:

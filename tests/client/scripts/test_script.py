@@ -65,10 +65,10 @@ IN_EXPECT = "contains belongs in expect = { … }."
 @pytest.mark.parametrize(
     ("text", "reason", "hint"),
     [
-        ("[[step]]\nakk = 'x'", "in step 1, there is no key akk.", "Did you mean ask?"),
+        ("[[step]]\nakk = 'x'", "in step 1 (line 1), there is no key akk.", "Did you mean ask?"),
         (
             "[[step]]\nask = 'x'\nexpect = { containz = 'y' }",
-            "in step 1, there is no key containz in expect.",
+            "in step 1 (line 1), there is no key containz in expect.",
             "Did you mean contains?",
         ),
         ("[scrpt]\nname = 'x'\n[[step]]\nask = 'x'", "there is no key scrpt.", "Did you mean script?"),
@@ -83,20 +83,21 @@ IN_EXPECT = "contains belongs in expect = { … }."
             "there is no variable ${zzz}",
             "Known here: who, why.",
         ),
-        ("[[step]]\nask = 3", "in step 1, ask must be a text, not a number.", ""),
+        ("[[step]]\nask = 2026-11-29", "in step 1 (line 1), ask must be a text, not a date.", ""),
+        ("[[step]]\nask = 3", "in step 1 (line 1), ask must be a text, not a number.", ""),
         (
             "[[step]]\nask = 'x'\n[[step]]\ninject = 3",
-            "in step 2, inject must be a path, a list of paths, or a table, not a number.",
+            "in step 2 (line 3), inject must be a path, a list of paths, or a table, not a number.",
             "",
         ),
         (
             "[[step]]\ninject = ['a', 1]",
-            "in step 1, each of inject.path must be a text, not a number.",
+            "in step 1 (line 1), each of inject.path must be a text, not a number.",
             "",
         ),
         (
             "[[step]]\nask = 'x'\nexpect = { grounded = 'yes' }",
-            "in step 1, expect.grounded must be true or false, not a text.",
+            "in step 1 (line 1), expect.grounded must be true or false, not a text.",
             "",
         ),
         (
@@ -111,50 +112,66 @@ IN_EXPECT = "contains belongs in expect = { … }."
         ),
         ("step = [1]", "in step 1, it must be a table, not a number.", ""),
         ("name = 'x'\n[[step]]\nask = 'x'", "there is no key name.", "name belongs under [script]."),
-        ("[[step]]\nask = 'x'\ncontains = 'y'", "in step 1, there is no key contains.", IN_EXPECT),
+        ("[[step]]\nask = 'x'\ncontains = 'y'", "in step 1 (line 1), there is no key contains.", IN_EXPECT),
         (
             "[[step]]\nask = 'x'\nexpect = { max_seconds = -1 }",
-            "step 1 expects max_seconds = -1, which must be a number of seconds above 0.",
+            "step 1 (line 1) expects max_seconds = -1, which must be a number of seconds above 0.",
             "",
         ),
         (
             "[[step]]\nask = 'x'\nexpect = { max_seconds = nan }",
-            "step 1 expects max_seconds = nan, which must be a number of seconds above 0.",
+            "step 1 (line 1) expects max_seconds = nan, which must be a number of seconds above 0.",
             "",
         ),
         (
             "[[step]]\nask = 'x'\nexpect = { contains = '' }",
-            "step 1 expects contains = '', which is empty: name a text, or leave contains out.",
+            "step 1 (line 1) expects contains = '', which is empty: name a text, or leave contains out.",
             "",
         ),
         (
             "[[step]]\nask = 'x'\nexpect = { matches = [] }",
-            "step 1 expects matches = [], which is empty",
+            "step 1 (line 1) expects matches = [], which is empty",
             "",
         ),
         (
             "[[step]]\nask = 'x'\nexpect = { cites = ['a', ' '] }",
-            "step 1 expects cites = ['a', ' '], which",
+            "step 1 (line 1) expects cites = ['a', ' '], which",
             "",
         ),
+        ("[[step]]\nask = ' '", "step 1 (line 1) has an empty question: ask = ' '.", ""),
+        ("[[step]]\nquery = ''", "step 1 (line 1) has an empty question: query = ''.", ""),
+        (
+            "[[step]]\nask = 'x'\nafter = ['y', '']",
+            "step 1 (line 1) has an empty question: after = ['y', '']",
+            "",
+        ),
+        ("[[step]]\ninject = ['a', '']", "step 1 (line 1) has an empty path: inject = ['a', '']", ""),
         ("", "it has no [[step]]", ""),
-        ("[[step]]\n", "step 1 needs exactly one of inject, ask and query", ""),
-        ("[[step]]\nask = 'x'\nquery = 'y'", "step 1 needs exactly one of inject, ask and query", ""),
-        ("[[step]]\ninject = {}", "step 1 needs either a path or a text to inject", ""),
+        ("[[step]]\n", "step 1 (line 1) needs exactly one of inject, ask and query", ""),
+        (
+            "[[step]]\nask = 'x'\nquery = 'y'",
+            "step 1 (line 1) needs exactly one of inject, ask and query",
+            "",
+        ),
+        ("[[step]]\ninject = {}", "step 1 (line 1) needs either a path or a text to inject", ""),
         (
             "[[step]]\ninject = { text = 'x' }\nexpect = { grounded = true }",
-            "step 1 expects grounded, which only ask and query have",
+            "step 1 (line 1) expects grounded, which only ask and query have",
             "",
         ),
-        ("[[step]]\nask = 'x'\nexpect = { matches = '(' }", "step 1 has a bad regular expression '('", ""),
+        (
+            "[[step]]\nask = 'x'\nexpect = { matches = '(' }",
+            "step 1 (line 1) has a bad regular expression '('",
+            "",
+        ),
         (
             "[[step]]\nask = 'x'\nexpect = { matches = 'a{99999999999}' }",
-            "step 1 has a bad regular expression 'a{99999999999}': the repetition number is too large",
+            "step 1 (line 1) has a bad regular expression 'a{99999999999}': the repetition number is too",
             "",
         ),
         (
             f"[[step]]\nask = 'x'\nexpect = {{ matches = '{'(' * 5000}' }}",
-            "step 1 has a regular expression that is nested too deeply: '((((",
+            "step 1 (line 1) has a regular expression that is nested too deeply: '((((",
             "",
         ),
         (f"a = {'[' * 5000}", "it is not valid TOML: it is nested too deeply.", ""),
@@ -204,8 +221,8 @@ async def test_a_met_expectation_gives_no_failure(expect: Expectation) -> None:
         (Expectation(contains=["Paris", "Berlin"]), "does not contain 'Berlin'"),
         (Expectation(not_contains="PARIS"), "contains 'PARIS'"),
         (Expectation(matches="^Paris"), "does not match '^Paris'"),
-        (Expectation(cites="*/spain.md"), "does not cite '*/spain.md'"),
-        (Expectation(cites="*france"), "does not cite '*france'"),
+        (Expectation(cites="*/spain.md"), "does not cite '*/spain.md', only /docs/france.md"),
+        (Expectation(cites="*france"), "does not cite '*france', only /docs/france.md"),
         (Expectation(grounded=False), "is grounded"),
         (Expectation(max_seconds=0.5), "took 1.00 s, more than 0.5 s"),
     ],
@@ -214,12 +231,25 @@ async def test_an_unmet_expectation_gives_one_sentence(expect: Expectation, fail
     assert await unmet(expect, RESULT, 1.0) == [failure]
 
 
+async def test_what_is_cited_instead_is_named_once() -> None:
+    expect, uris = Expectation(cites="spain"), ["note:1", "note:2", "note:1"]
+    assert await unmet(expect, StepResult(""), 1.0) == ["does not cite 'spain', nor anything else"]
+    assert await unmet(expect, StepResult("", uris), 1.0) == ["does not cite 'spain', only note:1, note:2"]
+
+
 async def test_an_expression_that_would_take_years_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script_runner, "SEARCH_SECONDS", 0.5)
     with anyio.fail_after(LONGEST_SECONDS):
         failures = await unmet(Expectation(matches=["(a+)+$", "^Paris"]), StepResult("a" * 60 + "!"), 1.0)
     assert failures[0] == "is not matched with '(a+)+$' within 0.5 s"
     assert len(failures) == 2
+
+
+async def test_only_an_expression_that_may_take_long_is_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/python")
+    assert await unmet(Expectation(matches=[r"^France is P.ris\.$", "[Cc]apital"]), RESULT, 1.0) == []
+    (failure,) = await unmet(Expectation(matches=["Paris|Berlin"]), RESULT, 1.0)
+    assert failure.startswith("cannot be matched with 'Paris|Berlin'")
 
 
 async def test_any_text_can_be_matched() -> None:

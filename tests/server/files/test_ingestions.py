@@ -646,6 +646,21 @@ async def test_an_exported_conversation_is_skipped_in_a_folder_and_read_if_it_is
         assert (await reasons(memory, folder))["other.md"] == ("removed", skipped[1])
 
 
+async def test_a_script_of_questions_is_no_source_of_their_answers(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "docs", 1)
+    step = "[[step]]\nask = 'How hot is tea?'\nexpect = { contains = '75' }\n"
+    own = write(folder / "tests.toml", step)
+    write(folder / "other.toml", "[[steps]]\nask = 'How hot is tea?'\n")
+    write(folder / "steps.toml", "[[step]]\nname = 'build'\nrun = 'make'\n")
+    write(folder / "step.md", f"A script begins so:\n\n{step}")
+    skipped = ("skipped", "is a script of questions for ragchat, and is read only if you name it")
+    async with memory_in(tmp_path) as memory:
+        found = await reasons(memory, folder)
+        assert found.pop("tests.toml") == skipped
+        assert found == dict.fromkeys(("0.txt", "other.toml", "step.md", "steps.toml"), ("added", ""))
+        assert await reasons(memory, own) == {"tests.toml": ("added", "")}
+
+
 async def test_a_file_that_holds_no_text_any_more_leaves_memory_at_the_next_sync(tmp_path: Path) -> None:
     folder = notes(tmp_path / "docs", 4)
     page = write(folder / "page.html", "<p>A page.</p>")

@@ -71,8 +71,14 @@ def environment(
         prefixes = (*prefixes, HUGGINGFACE_PREFIX)
     withheld = {OPENAI_KEY} if embedder["key_file"] else set()
     kept = {name: value for name, value in inherited(environ, prefixes).items() if name not in withheld}
-    # Otherwise the server would read the embedder from the user's file again, which may have changed.
-    return kept | {f"RAGCHAT_EMBEDDER_{name.upper()}": embedder[name] for name in EMBEDDER_KEYS}
+    # Otherwise the server would read the embedder from the user's file again, which may have changed …
+    kept |= {f"RAGCHAT_EMBEDDER_{name.upper()}": embedder[name] for name in EMBEDDER_KEYS}
+    # … and what a temporary memory has not of the user's own.
+    if not settings.tables["index"]["url"]:
+        kept["RAGCHAT_INDEX_URL"] = ""
+    if not settings.tables["memory"]["read_only"]:
+        kept["RAGCHAT_MEMORY_READ_ONLY"] = "false"
+    return kept
 
 
 def supervised(

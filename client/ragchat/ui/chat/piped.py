@@ -13,6 +13,7 @@ from contextlib import aclosing
 from functools import partial
 
 from ragchat.errors import StdinUnusable
+from ragchat.sanitize import one_line
 from ragchat.ui.chat.background import OpenConversation
 from ragchat.ui.chat.messages import handle
 from ragchat.ui.context import ChatContext
@@ -23,6 +24,7 @@ from ragcommon.errors import os_reason
 
 _READ_BYTES = 1 << 16
 MAX_LINE = 1_000_000  # characters; more than any model reads at once
+MAX_SHOWN = 200  # characters of a line that failed
 
 
 async def run(open_conversation: OpenConversation) -> int:
@@ -32,10 +34,14 @@ async def run(open_conversation: OpenConversation) -> int:
     """
     async with open_conversation() as conversation:
         context = ChatContext(conversation, Screen.open(), Status())
+        number = 0
         async with aclosing(read_lines(sys.stdin.fileno())) as lines:
             async for line in lines:
+                number, failures = number + 1, context.failures
                 if line.strip():
                     await handle(context, line)
+                    if context.failures > failures:
+                        context.screen.note(f"This was line {number:,}: {one_line(line, MAX_SHOWN)}")
                     # A blank line ends each answer, so that a reader can tell them apart.
                     context.screen.show("")
                 if context.leaving:

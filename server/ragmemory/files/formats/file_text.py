@@ -68,6 +68,10 @@ LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 Cell: TypeAlias = tuple[str, int, int]
 
 
+# Not taken from folders: old answers, and the expected ones of questions, would become sources.
+OWN_EXPORT, OWN_SCRIPT = "an exported conversation with ragchat", "a script of questions for ragchat"
+
+
 class FileText(Struct, frozen=True):
     """The text of a file. `note` is for the user: it completes a sentence that begins with the path."""
 
@@ -78,7 +82,7 @@ class FileText(Struct, frozen=True):
     media_type: str = ""  # of the text; "": derived from the file extension
     has_unread_scans: bool = False  # because of a missing program
     tags: list[str] = []
-    is_own_export: bool = False  # a conversation that ragchat exported
+    own: str = ""  # what it is of ragchat itself: OWN_EXPORT, OWN_SCRIPT, or "" for all other texts
 
 
 class Damaged(NotText):

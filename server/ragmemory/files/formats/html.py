@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ragcommon.files.decoding import EmptyText, decode, decode_as
 from ragcommon.text.rules import EXPORT_MARK
 from ragmemory.files.formats.file_text import (
+    OWN_EXPORT,
     Cell,
     FileText,
     TextBuilder,
@@ -140,7 +141,9 @@ def _read(path: Path, data: bytes, *, is_page: bool) -> FileText:
     if text:
         builder.add(_byline(tree))
     builder.add(rest)
-    return replace(builder.build(title or path.name), is_own_export=html.rstrip().endswith(EXPORT_MARK))
+    return replace(
+        builder.build(title or path.name), own=OWN_EXPORT if html.rstrip().endswith(EXPORT_MARK) else ""
+    )
 
 
 def markdown(html: str, *, with_links: bool = False) -> tuple[str, str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from shlex import quote
 
 from ragcommon.files.decoding import decode
-from ragcommon.text.rules import EXPORT_MARK, FRONT_MATTER, MARKDOWN_NAMES
-from ragmemory.files.formats.file_text import FileText
+from ragcommon.text.rules import EXPORT_MARK, FRONT_MATTER, MARKDOWN_NAMES, STEP, STEP_KEY
+from ragmemory.files.formats.file_text import OWN_EXPORT, OWN_SCRIPT, FileText
 from ragmemory.files.formats.note_programs import without_records
 from ragmemory.files.formats.paged import without_page_breaks
 from ragmemory.ingest.documents import is_markdown, is_prose, leading_heading
@@ -58,8 +58,15 @@ def read(path: Path, data: bytes) -> FileText:
         note,
         media_type=media_type,
         tags=list(filter(None, (tag.strip(" \t\"'#") for tag in tags))),
-        is_own_export=text.rstrip().endswith(EXPORT_MARK),
+        own=_own(path, text),
     )
+
+
+def _own(path: Path, text: str) -> str:
+    if text.rstrip().endswith(EXPORT_MARK):
+        return OWN_EXPORT
+    is_script = path.suffix.lower() == ".toml" and STEP.search(text) and STEP_KEY.search(text)
+    return OWN_SCRIPT if is_script else ""
 
 
 def title_of(path: Path, text: str) -> str:

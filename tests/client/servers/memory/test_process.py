@@ -19,6 +19,8 @@ LOCAL = {
     "RAGCHAT_EMBEDDER_KIND": "local",
     "RAGCHAT_EMBEDDER_MODEL": "",
     "RAGCHAT_EMBEDDER_BASE_URL": "",
+    "RAGCHAT_INDEX_URL": "",
+    "RAGCHAT_MEMORY_READ_ONLY": "false",
 }
 SECRETS = {
     "OPENAI_API_KEY": "sk-model",

@@ -35,8 +35,9 @@ def test_each_line_gets_an_answer_with_sources_and_no_colours(ragchat: Program) 
 
 
 def test_a_line_that_fails_does_not_end_the_rest(ragchat: Program) -> None:
-    done = ragchat(stdin="/inject tea.md\n/nothing\nHow hot is green tea?\n")
+    done = ragchat(stdin="/inject tea.md\n\n/nothing\nHow hot is green tea?\n")
     assert done.code == 1
+    assert "\nThis was line 3: /nothing\n" in done.err
     assert "There is no command /nothing." in done.err
     assert "75 degrees" in done.out
 
