@@ -166,8 +166,7 @@ class AnswerView:
         before, after = notes_of(grounded=answer.grounded, missing=answer.missing)
         if before:
             self._screen.note(before)
-        citations = [*answer.citations, *answer.nearest]
-        self.shown = show_cards(self._screen, answer.cards, citations, self._stream.highlight)
+        self.shown = show_cards(self._screen, answer.cards, answer, self._stream.highlight)
         if after:
             self._screen.note(after)
 
