@@ -15,7 +15,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.utils import is_dumb_terminal
 
-from ragchat.console import is_styled, is_unicode
+from ragchat.console import is_dumb, is_styled, is_unicode
 from ragchat.ui.prompt.keys import make_keys
 from ragchat.ui.prompt.toolbar import Status, toolbar
 from ragchat.ui.render.style import prompt_style
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 HISTORY_FILE = "history"
 # Rows below a line that can be completed, for the menu; at the end of the screen, the chat scrolls by them.
 _MENU_ROWS = 5
-# The font of the Linux console has 512 glyphs, without the arrow.
-_PLAIN_TERMINALS = frozenset({"dumb", "linux"})
 
 
 class _LenientHistory(FileHistory):
@@ -77,7 +75,8 @@ def _has_completions() -> bool:
 
 def prompt_mark(stdout: TextIO) -> str:
     """`❯ ` if the terminal can show it, else `> `."""
-    return "❯ " if is_unicode(stdout) and os.environ.get("TERM") not in _PLAIN_TERMINALS else "> "
+    # The font of the Linux console has 512 glyphs, without the arrow.
+    return "❯ " if is_unicode(stdout) and not is_dumb() and os.environ.get("TERM") != "linux" else "> "
 
 
 @asynccontextmanager

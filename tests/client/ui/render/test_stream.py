@@ -98,6 +98,35 @@ async def test_a_finished_block_is_written_once_for_good() -> None:
     stream.finish()
 
 
+async def test_of_a_block_that_grows_only_the_lines_that_differ_are_written() -> None:
+    console, file = terminal(columns=30)
+    stream = AnswerStream(console, animated=True)
+    stream.take("The first line of this block and its second")
+    stream.draw()
+    written = len(file.getvalue())
+    stream.take(" one")
+    stream.draw()
+    assert file.getvalue()[written:] == "\x1b[1A\x1b[Jand its second one\n"
+    written = len(file.getvalue())
+    stream.finish()
+    assert file.getvalue()[written:] == ""
+    assert file.shown == "The first line of this block\nand its second one"
+
+
+@pytest.mark.parametrize("animated", [True, False])
+async def test_no_line_is_filled_with_blanks(animated: bool) -> None:
+    console, file = terminal()
+    stream = AnswerStream(console, animated=animated)
+    stream.take(ANSWER)
+    stream.finish()
+    assert [line for line in file.getvalue().splitlines() if line.endswith(" ")] == []
+
+
+async def test_a_dumb_terminal_gets_the_text_as_the_model_wrote_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert streamed([ANSWER[:40], ANSWER[40:]], animated=False, columns=80) == ANSWER.strip()
+
+
 async def test_an_unfinished_block_longer_than_the_screen_shows_its_end() -> None:
     console, file = terminal(rows=6)
     stream = AnswerStream(console, animated=True)
