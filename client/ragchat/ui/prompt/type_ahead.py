@@ -6,12 +6,15 @@ They never answer a question that the user has not seen.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from prompt_toolkit.application import get_app_session
 from prompt_toolkit.input.typeahead import clear_typeahead
+
+from ragchat.ui.interrupt import handling_interrupts
 
 
 def discard_type_ahead() -> None:
@@ -50,11 +53,16 @@ def echo_disabled() -> Iterator[None]:
         return
     import termios
 
+    def silence(*_: object) -> None:
+        silent = termios.tcgetattr(sys.stdin)
+        silent[3] &= ~(termios.ECHO | termios.ICANON)
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
+
     before = termios.tcgetattr(sys.stdin)
-    silent = termios.tcgetattr(sys.stdin)
-    silent[3] &= ~(termios.ECHO | termios.ICANON)
-    termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
+    silence()
     try:
-        yield
+        # A shell to which the chat was suspended by Ctrl-Z has turned echo on.
+        with handling_interrupts(silence, signal.SIGCONT):
+            yield
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
