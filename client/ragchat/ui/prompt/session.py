@@ -12,6 +12,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app, get_app_or_none, in_terminal
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.layout.processors import TabsProcessor
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.utils import is_dumb_terminal
 
@@ -57,6 +58,7 @@ def make_prompt(
         key_bindings=make_keys(status),
         bottom_toolbar=lambda: toolbar(status, get_app().output.get_size().columns),
         placeholder=_placeholder,
+        input_processors=[TabsProcessor(char1=" ", char2=" ")],
         style=prompt_style(styled),
         include_default_pygments_style=False,
         color_depth=None if styled else ColorDepth.DEPTH_1_BIT,
