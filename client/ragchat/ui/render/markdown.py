@@ -24,6 +24,15 @@ _OUTSIDE = Highlight("")
 _QUOTATIONS = ("blockquote_", "tbody_")
 
 
+def is_written_plain(console: Console) -> bool:
+    """Whether a text is shown as its model wrote it.
+
+    A pipe leads to other programs. A dumb terminal has no bold for headings, and a screen reader would read
+    out the lines of a table.
+    """
+    return not console.is_terminal or console.is_dumb_terminal
+
+
 class _LeftHeading(Heading):
     """A heading at the left edge, like everything else in a chat."""
 

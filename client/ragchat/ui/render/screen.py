@@ -56,7 +56,7 @@ class Screen:
         named = [(Text(sanitize(row[0]), "name"), row[1:]) for row in rows]
         if self.out.width < _COLUMNS_WIDTH:
             for name, cells in named:
-                self.out.print(name, *(Padding(cell, (0, 0, 0, 2)) for cell in cells if cell), sep="\n")
+                self.show(name, *(Padding(cell, (0, 0, 0, 2)) for cell in cells if cell))
             return bool(named)
         width = max((name.cell_len for name, _ in named), default=0)
         table = Table.grid(padding=(0, 2))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ragchat.grounding.highlight import Highlight
 from ragchat.markdown import block_parser, split_finished
 from ragchat.sanitize import sanitize
-from ragchat.ui.render.markdown import Markdown
+from ragchat.ui.render.markdown import Markdown, is_written_plain
 from ragchat.ui.render.screen import lines_of, write_lines
 
 if TYPE_CHECKING:
@@ -54,14 +54,13 @@ class AnswerStream:
     """`feed` takes text, which is drawn from the event loop; `finish` prints the rest.
 
     If `animated` is false, a block is printed when it is finished and nothing is redrawn. A pipe gets the
-    text as the model wrote it, which is what other programs can use, and so does a dumb terminal: it has no
-    bold for a heading, and a screen reader reads out the lines of a table. What `highlight` finds in
-    quotations stands out on a terminal. A pause of the model is shown below the text.
+    text as the model wrote it, and so does a dumb terminal: see `is_written_plain`. What `highlight` finds
+    in quotations stands out on others. A pause of the model is shown below the text.
     """
 
     def __init__(self, console: Console, *, animated: bool) -> None:
         self._console = console
-        self._is_plain = not console.is_terminal or console.is_dumb_terminal
+        self._is_plain = is_written_plain(console)
         self.highlight = Highlight("")
         self._rest = ""
         self._printed = False

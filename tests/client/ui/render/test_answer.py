@@ -301,6 +301,14 @@ def test_why_tells_the_whole_story_of_an_answer() -> None:
     assert shown.count("[7]") == 1
 
 
+def test_why_is_read_line_by_line_on_a_narrow_screen() -> None:
+    out, file = terminal(40)
+    out.print(*why(TURN, is_narrow=True), sep="\n")
+    lines = [line.strip() for line in file.shown.splitlines()]
+    at = lines.index("[1]   0.91  /notes/1.md:1  Tea > Green")
+    assert lines[at + 1 : at + 4] == ["yes: relevant", "0.55  /notes/2.md:1", "no: left out: the passage"]
+
+
 def test_why_only_counts_the_passages_that_are_off_topic() -> None:
     out, file = terminal(100)
     *others, last = TURN.answer.candidates
