@@ -180,8 +180,9 @@ def test_ctrl_c_at_the_prompt_clears_the_line_and_a_signal_ends_the_chat(start: 
 def test_pasted_lines_are_one_message_and_tab_completes(start: Start) -> None:
     chat = start()
     chat.wait_for("Your memory is empty")
-    chat.type(f"{ESCAPE}[200~first line\n\tsecond {ESCAPE}[31mline{ESCAPE}[201~")
-    chat.wait_for(r"^❯ first line\n·     second ␛\[31mline")
+    chat.type(f"{ESCAPE}[200~first line\n\tsecond {ESCAPE}[31m\u202eline{ESCAPE}[201~")
+    chat.wait_for(r"^❯ first line\n·     second ␛\[31m�line")
+    assert "\u202e".encode() not in chat.raw
     chat.press(CTRL_C)
     chat.type("/inj")
     chat.wait_for("load files and folders")

@@ -13,6 +13,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
 
 from ragchat.ui.prompt.keys import common_keys
+from ragchat.ui.prompt.session import PROCESSORS
 from ragchat.ui.prompt.type_ahead import discard_type_ahead, mark_pastes
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def chosen(reply: str, choices: str) -> str:
 
 async def _read(question: str, completer: Completer | None = None, default: str = "", /) -> str | None:
     with suppress(EOFError, KeyboardInterrupt):
-        session = PromptSession[str](key_bindings=_keys())
+        session = PromptSession[str](key_bindings=_keys(), input_processors=PROCESSORS)
         return await session.prompt_async(question, completer=completer, default=default)
     return None
 

@@ -8,8 +8,6 @@ from prompt_toolkit.filters import is_searching
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.keys import Keys
 
-from ragchat.sanitize import sanitize
-
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
 
@@ -39,12 +37,6 @@ def common_keys() -> KeyBindings:
     @keys.add(Keys.Vt100MouseEvent)
     def _(_event: KeyPressEvent) -> None:
         """Leave them out."""
-
-    @keys.add(Keys.BracketedPaste)
-    def _(event: KeyPressEvent) -> None:
-        """Paste text; its control characters would be drawn wider than prompt_toolkit counts them."""
-        lines = event.data.replace("\r\n", "\n").replace("\r", "\n")
-        event.current_buffer.insert_text(sanitize(lines))
 
     return keys
 

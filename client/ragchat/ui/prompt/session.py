@@ -12,11 +12,12 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app, get_app_or_none, in_terminal
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
-from prompt_toolkit.layout.processors import TabsProcessor
+from prompt_toolkit.layout.processors import Processor, TabsProcessor, Transformation
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.console import is_dumb, is_styled, is_unicode
+from ragchat.sanitize import sanitize
 from ragchat.ui.prompt.keys import make_keys
 from ragchat.ui.prompt.toolbar import Status, toolbar
 from ragchat.ui.render.style import prompt_style
@@ -25,6 +26,7 @@ from ragcommon.files.writing import private_folder
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
     from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.layout.processors import TransformationInput
 
 HISTORY_FILE = "history"
 # Rows below a line that can be completed, for the menu; at the end of the screen, the chat scrolls by them.
@@ -37,6 +39,20 @@ class _LenientHistory(FileHistory):
     def store_string(self, string: str) -> None:
         with suppress(OSError):
             super().store_string(string)
+
+
+class _Sanitized(Processor):
+    """Draws control characters as the answers have them.
+
+    prompt_toolkit draws `^[`, for which it counts no column, and overrides of the direction as they are.
+    """
+
+    def apply_transformation(self, line: TransformationInput) -> Transformation:
+        return Transformation([(one[0], sanitize(one[1])) for one in line.fragments])
+
+
+# How every prompt draws what is typed, pasted or completed.
+PROCESSORS = [_Sanitized(), TabsProcessor(char1=" ", char2=" ")]
 
 
 def make_prompt(
@@ -58,7 +74,7 @@ def make_prompt(
         key_bindings=make_keys(status),
         bottom_toolbar=lambda: toolbar(status, get_app().output.get_size().columns),
         placeholder=_placeholder,
-        input_processors=[TabsProcessor(char1=" ", char2=" ")],
+        input_processors=PROCESSORS,
         style=prompt_style(styled),
         include_default_pygments_style=False,
         color_depth=None if styled else ColorDepth.DEPTH_1_BIT,

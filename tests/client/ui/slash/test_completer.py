@@ -45,6 +45,20 @@ async def test_arguments_complete_paths_with_spaces_and_the_last_of_several(
     assert await completed("/inject some.md oth") == ["er.md"]
 
 
+async def test_the_menu_shows_no_control_characters_of_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a\u202etxt.md").touch()
+    [found] = [
+        one
+        async for one in SlashCompleter(lambda: None).get_completions_async(
+            Document("/inject a"), CompleteEvent()
+        )
+    ]
+    assert (found.text, found.display_text) == ("\u202etxt.md", "a\ufffdtxt.md")
+
+
 async def test_completions_that_need_the_conversation_are_empty_while_it_starts() -> None:
     assert await completed("/forget te") == []
     assert await completed("/model gp") == []
