@@ -94,12 +94,13 @@ def _without_blanks(line: list[Segment]) -> list[Segment]:
     return [*line[:-1], line[-1]._replace(text=line[-1].text.rstrip(" "))] if line else []
 
 
-def write_lines(console: Console, lines: Iterable[list[Segment]], *, instead_of: int = 0) -> None:
+def write_lines(console: Console, lines: Iterable[list[Segment]], *, instead_of: int | None = None) -> None:
     """Write lines, on a terminal instead of so many lines above the cursor."""
     parts = [segment for line in lines for segment in (*line, Segment.line())]
-    if instead_of:
-        code = f"\x1b[{instead_of}A\x1b[J"  # cursor up, erase what is below
-        parts.insert(0, Segment(code, None, [(ControlType.CURSOR_UP, instead_of)]))
+    if instead_of is not None:
+        # To the first column, as a terminal may have echoed ^C; then up, and erase what is below.
+        code = "\r" + f"\x1b[{instead_of}A" * bool(instead_of) + "\x1b[J"
+        parts.insert(0, Segment(code, None, [(ControlType.CARRIAGE_RETURN,)]))
     console.print(Segments(parts), crop=False)
 
 

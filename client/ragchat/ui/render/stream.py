@@ -152,7 +152,8 @@ class AnswerStream:
         """Write lines in place of those drawn before, from the first on that differs: a link may be slow."""
         same = sum(1 for _ in takewhile(bool, map(eq, self._drawn, lines)))
         if same < max(len(self._drawn), len(lines)):
-            write_lines(self._console, lines[same:], instead_of=len(self._drawn) - same)
+            above = len(self._drawn) - same if self._drawn else None
+            write_lines(self._console, lines[same:], instead_of=above)
         self._drawn = []
         return lines
 

@@ -106,11 +106,23 @@ async def test_of_a_block_that_grows_only_the_lines_that_differ_are_written() ->
     written = len(file.getvalue())
     stream.take(" one")
     stream.draw()
-    assert file.getvalue()[written:] == "\x1b[1A\x1b[Jand its second one\n"
+    assert file.getvalue()[written:] == "\r\x1b[1A\x1b[Jand its second one\n"
     written = len(file.getvalue())
     stream.finish()
     assert file.getvalue()[written:] == ""
     assert file.shown == "The first line of this block\nand its second one"
+
+
+@pytest.mark.parametrize("more", [" and more", "\n\nA second block."])
+async def test_what_the_terminal_echoes_below_an_answer_is_not_left_in_it(more: str) -> None:
+    console, file = terminal()
+    stream = AnswerStream(console, animated=True)
+    stream.take("A block")
+    stream.draw()
+    file.write("^C")
+    stream.take(more)
+    stream.finish()
+    assert file.shown == f"A block{more}"
 
 
 @pytest.mark.parametrize("animated", [True, False])
