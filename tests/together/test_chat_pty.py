@@ -236,6 +236,8 @@ def test_a_dumb_terminal_gets_plain_lines(start: Start) -> None:
     chat.wait_for("Your memory is empty")
     chat.enter("/help")
     chat.wait_for("Ctrl-D +leave")
+    chat.press(f"half{CTRL_C}")
+    chat.wait_for("^> half\n>$")
     chat.enter("/quit")
     assert chat.wait_for_end() == 0
     assert ESCAPE.encode() not in chat.raw

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -14,7 +15,6 @@ from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.layout.processors import Processor, TabsProcessor, Transformation
 from prompt_toolkit.output import ColorDepth
-from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.console import is_dumb, is_styled, is_unicode
 from ragchat.sanitize import sanitize
@@ -71,7 +71,7 @@ def make_prompt(
         completer=completer,
         complete_while_typing=Condition(_has_completions),
         reserve_space_for_menu=_MENU_ROWS,
-        key_bindings=make_keys(status),
+        key_bindings=make_keys(status, partial(_repeat_prompt, stdout)),
         bottom_toolbar=lambda: toolbar(status, get_app().output.get_size().columns),
         placeholder=_placeholder,
         input_processors=PROCESSORS,
@@ -101,7 +101,7 @@ def prompt_mark(stdout: TextIO) -> str:
 async def above_prompt(stdout: TextIO) -> AsyncIterator[None]:
     """Print above the prompt; on a dumb terminal, repeat the prompt below."""
     app = get_app_or_none()
-    repeats = app is not None and app.is_running and is_dumb_terminal()
+    repeats = app is not None and app.is_running and is_dumb()
     async with in_terminal():
         if repeats:
             stdout.write("\n")
@@ -109,6 +109,13 @@ async def above_prompt(stdout: TextIO) -> AsyncIterator[None]:
         if repeats:
             stdout.write(prompt_mark(stdout))
             stdout.flush()
+
+
+def _repeat_prompt(stdout: TextIO) -> None:
+    """Write the prompt on a new line of a dumb terminal."""
+    if is_dumb():
+        stdout.write(f"\n{prompt_mark(stdout)}")
+        stdout.flush()
 
 
 def _placeholder() -> StyleAndTextTuples:

@@ -59,6 +59,13 @@ async def test_keys_make_messages(tmp_path: Path, keys: str, message: str) -> No
     assert await typed(tmp_path, keys) == message
 
 
+async def test_ctrl_c_clears_the_line_on_a_dumb_terminal_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert await typed(tmp_path, "wrong\x03right\r") == "right"
+
+
 async def test_ctrl_d_on_an_empty_line_leaves(tmp_path: Path) -> None:
     with pytest.raises(EOFError):
         await typed(tmp_path, "\x04")
