@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING, TextIO
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app, get_app_or_none, in_terminal
+from prompt_toolkit.completion import Completer, Completion
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.layout.processors import Processor, TabsProcessor, Transformation
 from prompt_toolkit.output import ColorDepth
 
 from ragchat.console import is_dumb, is_styled, is_unicode
-from ragchat.sanitize import sanitize
+from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.prompt.keys import make_keys
 from ragchat.ui.prompt.toolbar import Status, toolbar
 from ragchat.ui.render.style import prompt_style
 from ragcommon.files.writing import private_folder
 
 if TYPE_CHECKING:
-    from prompt_toolkit.completion import Completer
+    from prompt_toolkit.completion import CompleteEvent
+    from prompt_toolkit.document import Document
     from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.layout.processors import TransformationInput
 
@@ -51,6 +53,28 @@ class _Sanitized(Processor):
         return Transformation([(one[0], sanitize(one[1])) for one in line.fragments])
 
 
+class SanitizedCompleter(Completer):
+    """Shows names of files, and what servers say, without control characters; the texts stay as they are."""
+
+    def __init__(self, completer: Completer) -> None:
+        self._completer = completer
+
+    def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
+        return map(_sanitized, self._completer.get_completions(document, event))
+
+    async def get_completions_async(
+        self, document: Document, event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        async for completion in self._completer.get_completions_async(document, event):
+            yield _sanitized(completion)
+
+
+def _sanitized(one: Completion) -> Completion:
+    return Completion(
+        one.text, one.start_position, one_line(one.display_text), one_line(one.display_meta_text)
+    )
+
+
 # How every prompt draws what is typed, pasted or completed.
 PROCESSORS = [_Sanitized(), TabsProcessor(char1=" ", char2=" ")]
 
@@ -68,7 +92,7 @@ def make_prompt(
         multiline=True,
         prompt_continuation=_continuation,
         history=_open_history(state),
-        completer=completer,
+        completer=SanitizedCompleter(completer),
         complete_while_typing=Condition(_has_completions),
         reserve_space_for_menu=_MENU_ROWS,
         key_bindings=make_keys(status, partial(_repeat_prompt, stdout)),

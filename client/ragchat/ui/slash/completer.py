@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 
-from ragchat.sanitize import one_line
-
 if TYPE_CHECKING:
     from prompt_toolkit.document import Document
 
@@ -40,10 +38,8 @@ class SlashCompleter(Completer):
         for completion in self.get_completions(document, event):
             yield completion
         try:
-            async for found in self._slow_completions(document.text_before_cursor):
-                # Names of files, and what servers say, are not the user's own words.
-                shown, meaning = one_line(found.display_text), one_line(found.display_meta_text)
-                yield Completion(found.text, found.start_position, shown, meaning)
+            async for completion in self._slow_completions(document.text_before_cursor):
+                yield completion
         except Exception:
             # If memory or a server is down, the menu stays closed, and the command will report the error.
             return
