@@ -5,6 +5,7 @@ Covers `markdown`.
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import anyio
@@ -132,6 +133,13 @@ async def test_no_line_is_filled_with_blanks(animated: bool) -> None:
     stream.take(ANSWER)
     stream.finish()
     assert [line for line in file.getvalue().splitlines() if line.endswith(" ")] == []
+
+
+async def test_code_has_no_colour_that_is_hard_to_read_on_a_light_or_a_dark_background() -> None:
+    console, file = terminal()
+    code = 'import os\n\n@cached\ndef brew(n: int = 75) -> str:\n    return "green"  # tea'
+    console.print(Markdown(f"```python\n{code}\n```"))
+    assert set(re.findall(r"\x1b\[(?:[1-9];)?(\d\d)m", file.getvalue())) == {"32", "35", "36", "39"}
 
 
 async def test_a_dumb_terminal_gets_the_text_as_the_model_wrote_it(monkeypatch: pytest.MonkeyPatch) -> None:
