@@ -249,6 +249,26 @@ async def test_the_spinner_shows_seconds_and_continues_after_a_notice(
     assert "Trying again in 60 s." in file.shown
 
 
+async def test_what_is_waited_for_is_one_line_where_lines_cannot_be_redrawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("ragchat.ui.render.answer.STALL_SECONDS", 0.0)
+    out, _ = terminal(80)
+    err, file = terminal(80)
+
+    async def wait(emit: Emit) -> Turn:
+        emit(Retrieved([]))
+        await file.until("Thinking")
+        emit(Delta("At 75 degrees."))
+        return TURN
+
+    with anyio.fail_after(60):
+        await AnswerView(Screen(out, err, animated=False)).show(wait)
+    assert file.getvalue().startswith("Thinking\n")
+    assert file.getvalue().count("Thinking") == 1
+
+
 async def test_the_output_before_a_failure_stays_on_the_screen() -> None:
     async def broken(emit: Emit) -> Turn:
         emit(Delta("Half an ans"))
