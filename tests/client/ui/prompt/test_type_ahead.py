@@ -46,6 +46,16 @@ def test_keys_are_not_echoed_after_the_chat_was_suspended_to_a_shell(monkeypatch
             assert not termios.tcgetattr(terminal)[3] & (termios.ECHO | termios.ICANON)
 
 
+def test_a_job_in_the_background_leaves_the_terminal_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    leader, follower = pty.openpty()
+    with os.fdopen(leader, "rb", buffering=0), os.fdopen(follower, "r") as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp() + 1)
+        before = termios.tcgetattr(terminal)
+        with echo_disabled():
+            assert termios.tcgetattr(terminal) == before
+
+
 def test_keys_from_before_a_question_are_dropped() -> None:
     leader, follower = pty.openpty()
     with os.fdopen(leader, "rb", buffering=0), os.fdopen(follower, "r") as terminal:
