@@ -19,9 +19,14 @@ from ragchat.sanitize import one_line, sanitize
 from ragcommon.streams import open_closed_streams
 
 
+def is_dumb(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the terminal understands no ANSI codes, as rich and prompt_toolkit see it."""
+    return environ.get("TERM", "").lower() in ("dumb", "unknown")
+
+
 def is_styled(stream: IO[str], environ: Mapping[str, str] = os.environ) -> bool:
     """Whether ANSI codes may be written to `stream`."""
-    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+    return stream.isatty() and not environ.get("NO_COLOR") and not is_dumb(environ)
 
 
 def is_unicode(stream: TextIO) -> bool:

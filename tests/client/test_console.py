@@ -28,7 +28,13 @@ def console(*, as_json: bool = False) -> tuple[Console, io.StringIO, io.StringIO
 
 @pytest.mark.parametrize(
     ("environ", "styled"),
-    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
+    [
+        ({}, True),
+        ({"NO_COLOR": "1"}, False),
+        ({"NO_COLOR": ""}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "unknown"}, False),
+    ],
 )
 def test_a_terminal_is_styled_unless_somebody_does_not_want_it(environ: dict[str, str], styled: bool) -> None:
     assert is_styled(Terminal(), environ) is styled

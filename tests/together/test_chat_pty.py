@@ -165,6 +165,20 @@ def end_by(chat: Terminal, number: signal.Signals) -> None:
     assert "Stopped." in chat.text
 
 
+def test_keys_while_ask_streams_an_answer_are_not_drawn_into_it(start: Start) -> None:
+    held = Reply("Once upon a time there was a kettle that never came to the boil.", hold_after=6)
+    with OpenAIServer([held]) as server:
+        variables = {"RAGCHAT_MODEL_BASE_URL": server.base_url, "OPENAI_API_KEY": "k"}
+        asked = start("ask", "Tell me a story", RAGCHAT_MODEL_NAME="test-model", **variables)
+        asked.wait_for("Once upon a time")
+        assert not asked.echoes
+        asked.enter("ls")
+        held.go.set()
+        assert asked.wait_for_end() == 0
+        assert asked.text.count("Once upon a time") == 1
+        assert asked.echoes
+
+
 def test_ctrl_c_at_the_prompt_clears_the_line_and_a_signal_ends_the_chat(start: Start) -> None:
     chat = start()
     chat.wait_for("Your memory is empty")
@@ -180,8 +194,9 @@ def test_ctrl_c_at_the_prompt_clears_the_line_and_a_signal_ends_the_chat(start: 
 def test_pasted_lines_are_one_message_and_tab_completes(start: Start) -> None:
     chat = start()
     chat.wait_for("Your memory is empty")
-    chat.type(f"{ESCAPE}[200~first line\nsecond line{ESCAPE}[201~")
-    chat.wait_for(r"^❯ first line\n· second line")
+    chat.type(f"{ESCAPE}[200~first line\n\tsecond {ESCAPE}[31m\u202eline{ESCAPE}[201~")
+    chat.wait_for(r"^❯ first line\n·     second ␛\[31m�line")
+    assert "\u202e".encode() not in chat.raw
     chat.press(CTRL_C)
     chat.type("/inj")
     chat.wait_for("load files and folders")
@@ -235,6 +250,8 @@ def test_a_dumb_terminal_gets_plain_lines(start: Start) -> None:
     chat.wait_for("Your memory is empty")
     chat.enter("/help")
     chat.wait_for("Ctrl-D +leave")
+    chat.press(f"half{CTRL_C}")
+    chat.wait_for("^> half\n>$")
     chat.enter("/quit")
     assert chat.wait_for_end() == 0
     assert ESCAPE.encode() not in chat.raw

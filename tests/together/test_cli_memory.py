@@ -72,6 +72,12 @@ def ragchat(tmp_path: Path) -> Program:
     return ragchat
 
 
+def test_a_found_passage_has_its_own_lines_only(ragchat: Program) -> None:
+    (ragchat.folder / "ferry.md").write_text("The ferry\u2028sails at\x0bseven.\nDaily.\n", "utf-8")
+    ragchat("inject", "ferry.md")
+    assert "    The ferry\u2028sails at␋seven.\n    Daily.\n" in ragchat("query", "ferry").out
+
+
 @pytest.mark.smoke
 def test_a_document_from_its_loading_to_its_removal(ragchat: Program) -> None:
     loaded = ragchat("inject", "tea.md", "coffee.md", "gone.md", "--json")

@@ -36,4 +36,4 @@ async def query(run: Invocation) -> None:
         heading = f"  {one_line(hit.heading)}" if hit.heading else ""
         where = passage_location(hit)
         run.console.print(f"[{hit.rank}] {where}{heading}  {hit.score:.2f}")
-        run.console.print("\n".join(f"    {line}" for line in hit.full_text.strip("\n").splitlines()) + "\n")
+        run.console.print("\n".join(f"    {line}" for line in hit.full_text.strip("\n").split("\n")) + "\n")

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from ragchat.sanitize import sanitize
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -19,7 +21,11 @@ _SECONDS = 2.0
 
 
 async def copy(text: str, console: Console) -> str:
-    """Returns what copied it: the name of a command, or "OSC 52"."""
+    """Returns what copied it: the name of a command, or "OSC 52".
+
+    Control characters are copied as they are shown: one could end the paste in a shell, and run the rest.
+    """
+    text = sanitize(text)
     for command in _commands():
         if shutil.which(command[0]) and await _run(command, text):
             return command[0]

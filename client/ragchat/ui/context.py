@@ -115,7 +115,7 @@ class ChatContext:
         if shown >= len(turn.answer.cards):
             turn = self.conversation.more_cards(SHOWN) or turn
         next_ones = turn.answer.cards[shown : shown + SHOWN]
-        more = show_cards(self.screen, next_ones, turn.answer.sources, Highlight(turn.trace.query))
+        more = show_cards(self.screen, next_ones, turn.answer, Highlight(turn.trace.query))
         self._shown_cards = {turn.turn_id: shown + more}
         return bool(next_ones)
 

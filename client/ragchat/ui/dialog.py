@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
 
+from ragchat.sanitize import sanitize
 from ragchat.ui.prompt.keys import common_keys
+from ragchat.ui.prompt.session import PROCESSORS, SanitizedCompleter
 from ragchat.ui.prompt.type_ahead import discard_type_ahead, mark_pastes
 
 if TYPE_CHECKING:
@@ -85,8 +87,9 @@ def chosen(reply: str, choices: str) -> str:
 
 async def _read(question: str, completer: Completer | None = None, default: str = "", /) -> str | None:
     with suppress(EOFError, KeyboardInterrupt):
-        session = PromptSession[str](key_bindings=_keys())
-        return await session.prompt_async(question, completer=completer, default=default)
+        session = PromptSession[str](key_bindings=_keys(), input_processors=PROCESSORS)
+        shown = SanitizedCompleter(completer) if completer else None
+        return await session.prompt_async(sanitize(question), completer=shown, default=default)
     return None
 
 

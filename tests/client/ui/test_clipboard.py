@@ -46,6 +46,14 @@ async def test_inside_tmux_its_own_command_is_used(commands: Path, monkeypatch: 
     assert file.getvalue() == ""
 
 
+@pytest.mark.usefixtures("commands")
+async def test_control_characters_are_copied_as_they_are_shown() -> None:
+    console, file = pipe()
+    assert await clipboard.copy("end \x1b[201~\rrm -r x\n\tend", console) == "OSC 52"
+    payload = file.getvalue().removeprefix("\x1b]52;c;").removesuffix("\x07")
+    assert base64.b64decode(payload).decode() == "end ␛[201~rm -r x\n\tend"
+
+
 async def test_a_command_that_fails_is_followed_by_the_next(
     commands: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.filters import is_searching
@@ -41,7 +42,8 @@ def common_keys() -> KeyBindings:
     return keys
 
 
-def make_keys(status: Status) -> KeyBindings:
+def make_keys(status: Status, repeat_prompt: Callable[[], None]) -> KeyBindings:
+    """`repeat_prompt` shows that the line is cleared where it cannot be drawn again."""
     keys = common_keys()
 
     # A search in the history has its own bindings: Enter accepts the match, Ctrl-C cancels the search.
@@ -58,12 +60,14 @@ def make_keys(status: Status) -> KeyBindings:
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    @keys.add("c-c", filter=~is_searching)
-    @keys.add("<sigint>")
+    # Eager, as on a dumb terminal prompt_toolkit prefers its own binding, which ends the chat.
+    @keys.add("c-c", filter=~is_searching, eager=True)
+    @keys.add("<sigint>", eager=True)
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         empty = not buffer.text
         buffer.reset()
+        repeat_prompt()
         if empty:
             status.hint = LEAVING_HINT
 

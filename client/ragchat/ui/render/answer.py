@@ -29,7 +29,7 @@ from ragchat.turn.types import Turn
 from ragchat.turn.why import summary
 from ragchat.ui.render.cards import show_cards
 from ragchat.ui.render.sources import plain_sources, sources
-from ragchat.ui.render.stream import MAX_BLOCK, THINKING, AnswerStream, Wait
+from ragchat.ui.render.stream import MAX_BLOCK, STALL_SECONDS, THINKING, AnswerStream, Wait
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -166,8 +166,7 @@ class AnswerView:
         before, after = notes_of(grounded=answer.grounded, missing=answer.missing)
         if before:
             self._screen.note(before)
-        citations = [*answer.citations, *answer.nearest]
-        self.shown = show_cards(self._screen, answer.cards, citations, self._stream.highlight)
+        self.shown = show_cards(self._screen, answer.cards, answer, self._stream.highlight)
         if after:
             self._screen.note(after)
 
@@ -192,7 +191,10 @@ class AnswerView:
 
 
 class _Spinner:
-    """Shows on stderr what the user waits for, until `stop`. Silent unless stderr can be redrawn."""
+    """Shows on stderr what the user waits for, until `stop`: as one line where a line cannot be redrawn.
+
+    A pipe gets nothing.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -214,8 +216,9 @@ class _Spinner:
     def wait(self, what: str) -> None:
         self.stop()
         self._wait = Wait(one_line(what))
-        if self._animated:
-            self._timer = asyncio.get_running_loop().call_later(SPINNER_SECONDS, self._start, self._wait)
+        if self._console.is_terminal:
+            delay = SPINNER_SECONDS if self._animated else STALL_SECONDS
+            self._timer = asyncio.get_running_loop().call_later(delay, self._start, self._wait)
 
     def stop(self) -> None:
         self._wait = Wait("")
@@ -228,7 +231,11 @@ class _Spinner:
 
     def _start(self, wait: Wait) -> None:
         from rich.status import Status
+        from rich.text import Text
 
         self._timer = None
+        if not self._animated:
+            self._console.print(Text(wait.what, "notice"))
+            return
         self._status = Status(wait, console=self._console, spinner="dots", spinner_style="notice")
         self._status.start()

@@ -15,16 +15,14 @@ from ragchat.grounding.pieces import paragraph_spans
 from ragchat.offline.answer import markdown_of
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
-from ragcommon.contract.search import RECORDS
-from ragcommon.text.columns import csv_header
 from ragcommon.text.rules import counted, is_row, table_header
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragchat.answer import Card
-    from ragchat.grounding.types import Citation
+    from ragchat.answer import Answer, Card
     from ragchat.ui.render.screen import Screen
+    from ragcommon.contract.search import Hit
 
 # Rows for a line before the cards, one after them, the summary, an empty one, the prompt and the toolbar.
 _RESERVED_ROWS = 6
@@ -45,29 +43,31 @@ class Row(NamedTuple):
     is_header: bool = False  # of the table with the best row
 
 
-def show_cards(
-    screen: Screen, cards: Sequence[Card], citations: Sequence[Citation], highlight: Highlight
-) -> int:
-    """Show as many cards as fit on the screen, on a pipe all as Markdown, and return how many these are."""
+def show_cards(screen: Screen, cards: Sequence[Card], answer: Answer, highlight: Highlight) -> int:
+    """Show as many of these cards of an answer as fit on the screen, on a pipe all as Markdown.
+
+    Returns how many these are.
+    """
     if not screen.out.is_terminal:
         screen.show(*map(markdown_of, cards))
         return len(cards)
-    shown = _fitting(screen.out, cards, citations, highlight)
+    shown = _fitting(screen.out, cards, answer, highlight)
     screen.show(*(line for lines in shown for line in lines))
     return len(shown)
 
 
 def _fitting(
-    console: Console, cards: Sequence[Card], citations: Sequence[Citation], highlight: Highlight
+    console: Console, cards: Sequence[Card], answer: Answer, highlight: Highlight
 ) -> list[list[Text]]:
     """The lines of as many cards as fit on the screen, with an empty line after each.
 
     If not all fit as they are, empty lines are left out, and each card is cut around its best row.
     """
     room = console.height - _RESERVED_ROWS
-    cited = {one.n: one for one in reversed(citations)}
+    cited = {one.n: one for one in reversed(answer.sources)}
+    hits = {one.hit.chunk_id: one.hit for one in answer.candidates}
     whole: list[Sequence[Row]] = [
-        [*_rows(console, card, highlight, _header(card, citations))] for card in cards
+        [*_rows(console, card, highlight, _header(card, hits.get(card.chunk_id)))] for card in cards
     ]
     do_fit = sum(len(rows) + 2 for rows in whole) <= room
     shown: list[list[Text]] = []
@@ -155,17 +155,12 @@ def _paragraphs(card: Card, highlight: Highlight, header: range) -> Iterator[lis
             lines = []
 
 
-def _header(card: Card, citations: Sequence[Citation]) -> range:
-    """Where the lines of the header above the best row of a table are in the text of a card."""
+def _header(card: Card, hit: Hit | None) -> range:
+    """Where the lines of the header above the best row of a table are in the text of a card of `hit`."""
     text, (start, end) = card.text, card.best
-    passages = [one for one in citations if one.n == card.n]
-    if any(RECORDS.search(one.uri) for one in passages):
-        _, last = csv_header(text)
-        # What is from the middle of a file has the header, if any, above the mark of the lines between them.
-        is_begin = any(1 in (one.start_line, one.quote_start_line) for one in passages)
-        below = re.match(r"…(?:$| lines? (\d+))", text[last:], re.MULTILINE)
-        is_above = below is not None and below[1] in (None, f"{len(text[:last].splitlines()) + 1}")
-        return range(last if is_begin or is_above else 0)
+    if hit is not None and hit.is_csv:
+        names = hit.full_text[slice(*hit.columns)].rstrip()
+        return range(text.index(names) + len(names) if names in text else 0)
     if not is_row(text[start:end]):
         return range(0)
     return range(*table_header(text, text.rfind("\n", 0, start) + 1, gaps=("…",)))

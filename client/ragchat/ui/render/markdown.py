@@ -11,17 +11,33 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Heading, MarkdownElement, TableElement
 from rich.markdown import Markdown as RichMarkdown
 from rich.segment import Segment
-from rich.syntax import Syntax
+from rich.style import Style
+from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme, Syntax
 from rich.table import Table
 
 from ragchat.grounding.citations import MARKER
 from ragchat.grounding.highlight import Highlight
 from ragchat.markdown import markdown_parser
 
-# Colours of the terminal's own palette, so that code is readable on light and dark backgrounds.
-CODE_THEME = "ansi_dark"
+# Of the terminal's palette, blue is hard to read on black, yellow and the bright colours are on white.
+_READABLE = {"blue": "magenta", "bright_blue": "magenta", "yellow": "green", "white": "default"}
+CODE_THEME = ANSISyntaxTheme(
+    {
+        token: style + Style(color=_READABLE.get(style.color.name)) if style.color else style
+        for token, style in ANSI_LIGHT.items()
+    }
+)
 _OUTSIDE = Highlight("")
 _QUOTATIONS = ("blockquote_", "tbody_")
+
+
+def is_written_plain(console: Console) -> bool:
+    """Whether a text is shown as its model wrote it.
+
+    A pipe leads to other programs. A dumb terminal has no bold for headings, and a screen reader would read
+    out the lines of a table.
+    """
+    return not console.is_terminal or console.is_dumb_terminal
 
 
 class _LeftHeading(Heading):
@@ -37,7 +53,7 @@ class _TightCode(CodeBlock):
 
     @classmethod
     def create(cls, markdown: RichMarkdown, token: Token) -> _TightCode:
-        block = cls(token.info.partition(" ")[0] or "text", markdown.code_theme)
+        block = cls(token.info.partition(" ")[0] or "text", "")
         # Code that is quoted without a model names no language.
         if isinstance(markdown, Markdown) and not token.info:
             block.highlight = markdown.highlight
@@ -45,7 +61,7 @@ class _TightCode(CodeBlock):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
-        syntax = Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 1))
+        syntax = Syntax(code, self.lexer_name, theme=CODE_THEME, word_wrap=True, padding=(0, 1))
         for number, line in enumerate(code.split("\n"), start=1):
             for start, end in self.highlight.spans(line):
                 syntax.stylize_range("markdown.match", (number, start), (number, end))
@@ -76,7 +92,7 @@ class Markdown(RichMarkdown):
 
     def __init__(self, text: str, highlight: Highlight = _OUTSIDE) -> None:
         # Show the address of a link: a model's text must not hide it behind a friendly word.
-        super().__init__("", code_theme=CODE_THEME, hyperlinks=False)
+        super().__init__("", hyperlinks=False)
         self.highlight = highlight
         self.parsed = markdown_parser().parse(text)
         quotations = 0  # open block quotations and tables

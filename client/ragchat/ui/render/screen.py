@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Iterable
@@ -11,11 +10,12 @@ from typing import IO, TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.padding import Padding
+from rich.segment import ControlType, Segment, Segments
 from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
-from ragchat.console import describe, is_styled
+from ragchat.console import describe, is_dumb, is_styled
 from ragchat.sanitize import sanitize
 from ragchat.ui.render.style import OUTPUT
 
@@ -49,17 +49,14 @@ class Screen:
     def show(self, *parts: RenderableType) -> None:
         """Print a result. Strings are sanitized and have no markup."""
         for part in parts:
-            if isinstance(part, str):
-                self.out.print(sanitize(part))
-            else:
-                self._print(part)
+            write_lines(self.out, lines_of(self.out, sanitize(part) if isinstance(part, str) else part))
 
     def listing(self, rows: Iterable[tuple[str, RenderableType, *tuple[RenderableType, ...]]]) -> bool:
         """Print columns, the first in the style of a name. Returns whether there was a row."""
         named = [(Text(sanitize(row[0]), "name"), row[1:]) for row in rows]
         if self.out.width < _COLUMNS_WIDTH:
             for name, cells in named:
-                self.out.print(name, *(Padding(cell, (0, 0, 0, 2)) for cell in cells if cell), sep="\n")
+                self.show(name, *(Padding(cell, (0, 0, 0, 2)) for cell in cells if cell))
             return bool(named)
         width = max((name.cell_len for name, _ in named), default=0)
         table = Table.grid(padding=(0, 2))
@@ -68,17 +65,8 @@ class Screen:
         for name, cells in named:
             table.add_row(name, *cells)
         if table.row_count:
-            self._print(table)
+            self.show(table)
         return bool(table.row_count)
-
-    def _print(self, part: RenderableType) -> None:
-        """Print a table or a text; on a pipe without the blanks that fill its lines."""
-        if self.out.is_terminal:
-            self.out.print(part)
-            return
-        with self.out.capture() as captured:
-            self.out.print(part)
-        self.out.print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
     def note(self, text: str, style: str = "notice") -> None:
         """Print a sentence that is not a result."""
@@ -92,10 +80,40 @@ class Screen:
             self.err.print(Text(sanitize(failure.hint), "hint"))
 
 
+def lines_of(console: Console, part: RenderableType) -> list[list[Segment]]:
+    """The lines of a part without the blanks that fill them.
+
+    These would be copied with the text, and be wrapped when the terminal becomes narrower.
+    """
+    return [_without_blanks(line) for line in console.render_lines(part, pad=False)]
+
+
+def _without_blanks(line: list[Segment]) -> list[Segment]:
+    while line and not line[-1].text.strip(" "):
+        line.pop()
+    return [*line[:-1], line[-1]._replace(text=line[-1].text.rstrip(" "))] if line else []
+
+
+def write_lines(console: Console, lines: Iterable[list[Segment]], *, instead_of: int | None = None) -> None:
+    """Write lines, on a terminal instead of so many lines above the cursor."""
+    parts = [segment for line in lines for segment in (*line, Segment.line())]
+    if instead_of is not None:
+        # To the first column, as a terminal may have echoed ^C; then up, and erase what is below.
+        code = "\r" + f"\x1b[{instead_of}A" * bool(instead_of) + "\x1b[J"
+        parts.insert(0, Segment(code, None, [(ControlType.CARRIAGE_RETURN,)]))
+    console.print(Segments(parts), crop=False)
+
+
+class _Console(Console):
+    def show_cursor(self, _show: bool = True) -> bool:
+        """Leave the cursor visible: a spinner that is suspended would leave the shell without one."""
+        return False
+
+
 def make_console(stream: IO[str]) -> Console:
     """A console that prints text as it is: no markup, no emoji codes, no highlighting."""
     width, height = _size_of(stream)
-    return Console(
+    return _Console(
         file=stream,
         theme=Theme(OUTPUT),
         # is_styled decides about colours, not rich with FORCE_COLOR and the like.
@@ -117,5 +135,4 @@ def _size_of(stream: IO[str]) -> tuple[int | None, int | None]:
     """
     if not stream.isatty():
         return _PIPE_WIDTH, None
-    is_dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
-    return shutil.get_terminal_size() if is_dumb else (None, None)
+    return shutil.get_terminal_size() if is_dumb() else (None, None)

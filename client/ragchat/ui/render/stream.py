@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
+from itertools import takewhile
+from operator import eq
 from typing import TYPE_CHECKING
-
-from rich.live import Live
 
 from ragchat.grounding.highlight import Highlight
 from ragchat.markdown import block_parser, split_finished
 from ragchat.sanitize import sanitize
-from ragchat.ui.render.markdown import Markdown
+from ragchat.ui.render.markdown import Markdown, is_written_plain
+from ragchat.ui.render.screen import lines_of, write_lines
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import Console
+    from rich.segment import Segment
     from rich.text import Text
 
 # Deltas are collected for this long before they are drawn, because models send single words.
@@ -52,26 +54,19 @@ class AnswerStream:
     """`feed` takes text, which is drawn from the event loop; `finish` prints the rest.
 
     If `animated` is false, a block is printed when it is finished and nothing is redrawn. A pipe gets the
-    text as the model wrote it, which is what other programs can use. What `highlight` finds in quotations
-    stands out on a terminal. A pause of the model is shown below the text.
+    text as the model wrote it, and so does a dumb terminal: see `is_written_plain`. What `highlight` finds
+    in quotations stands out on others. A pause of the model is shown below the text.
     """
 
     def __init__(self, console: Console, *, animated: bool) -> None:
         self._console = console
+        self._is_plain = is_written_plain(console)
         self.highlight = Highlight("")
         self._rest = ""
         self._printed = False
         self._within = False  # the last output ended within a block
-        self._live: Live | None = None
-        if animated:
-            self._live = Live(
-                self,
-                console=console,
-                auto_refresh=False,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
+        self._animated = animated
+        self._drawn: list[list[Segment]] = []  # the lines above the cursor that may be redrawn
         self._timer: asyncio.TimerHandle | None = None
         self._wait: Wait | None = None  # since the last piece
         self._clock: asyncio.TimerHandle | None = None  # draws the seconds of a pause
@@ -83,7 +78,7 @@ class AnswerStream:
         """
         self.take(text)
         self._wait = Wait(THINKING)
-        if self._live is not None and self._clock is None:
+        if self._animated and self._clock is None:
             self._clock = asyncio.get_running_loop().call_later(1.0, self._draw_seconds)
         if len(self._rest) > MAX_BLOCK:
             self.draw()
@@ -101,22 +96,19 @@ class AnswerStream:
             self._clock = None
         self._wait = None
         rest, self._rest = self._rest, ""
-        if self._live is not None and self._live.is_started:
-            self._live.stop()
         self._print(rest)
+        self._replace([])
 
     def draw(self) -> None:
         """Print the finished blocks and redraw the last one."""
         self._stop_timer()
         finished, self._rest = split_finished(self._rest)
-        if self._live is not None:
-            self._live.start()
         self._print(finished)
         while len(self._rest) > MAX_BLOCK:
-            part, self._rest = split_block(self._rest, repeats_opening=self._console.is_terminal)
+            part, self._rest = split_block(self._rest, repeats_opening=not self._is_plain)
             self._print(part, within=True)
-        if self._live is not None:
-            self._live.refresh()
+        if self._animated:
+            self._drawn = self._replace(self._unfinished())
 
     def _draw_seconds(self) -> None:
         self._clock = asyncio.get_running_loop().call_later(1.0, self._draw_seconds)
@@ -134,30 +126,36 @@ class AnswerStream:
             return
         if not self._within:
             text = text.lstrip("\n")
-            if self._printed:
-                self._console.print()
         if not within:
             text = text.rstrip("\n")
         if self._console.is_terminal:
-            self._console.print(Markdown(text, self.highlight))
+            self._replace(self._lines(text))
         else:
+            if self._printed and not self._within:
+                self._console.print()
             self._console.out(text, end="" if within else "\n", highlight=False)
         self._printed, self._within = True, within
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The unfinished block, or as many of its last lines as fit on the screen, and a pause."""
-        from rich.segment import Segment
+    def _lines(self, text: str) -> list[list[Segment]]:
+        """The lines of a text on a terminal, below an empty one if it begins a further block."""
+        lines = lines_of(self._console, text if self._is_plain else Markdown(text, self.highlight))
+        return [[], *lines] if self._printed and not self._within else lines
 
-        lines = []
-        if self._rest.strip():
-            lines = console.render_lines(Markdown(self._rest.strip("\n"), self.highlight), options, pad=False)
-            if self._printed and not self._within:
-                lines.insert(0, [])
+    def _unfinished(self) -> list[list[Segment]]:
+        """The unfinished block, or as many of its last lines as fit on the screen, and a pause."""
+        lines = self._lines(self._rest.strip("\n")) if self._rest.strip() else []
         if self._wait is not None and self._wait.seconds >= STALL_SECONDS:
-            lines += console.render_lines(self._wait, options, pad=False)
-        for line in lines[-max(1, console.height - _RESERVED_ROWS) :]:
-            yield from line
-            yield Segment.line()
+            lines += lines_of(self._console, self._wait)
+        return lines[-max(1, self._console.height - _RESERVED_ROWS) :]
+
+    def _replace(self, lines: list[list[Segment]]) -> list[list[Segment]]:
+        """Write lines in place of those drawn before, from the first on that differs: a link may be slow."""
+        same = sum(1 for _ in takewhile(bool, map(eq, self._drawn, lines)))
+        if same < max(len(self._drawn), len(lines)):
+            above = len(self._drawn) - same if self._drawn else None
+            write_lines(self._console, lines[same:], instead_of=above)
+        self._drawn = []
+        return lines
 
 
 def split_block(text: str, *, repeats_opening: bool) -> tuple[str, str]:

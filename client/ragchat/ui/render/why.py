@@ -22,15 +22,18 @@ if TYPE_CHECKING:
     from ragcommon.contract.search import Hit
 
 
-def why(turn: Turn) -> Iterator[RenderableType]:
-    """The trace of a turn, in the order in which things happened."""
+def why(turn: Turn, *, is_narrow: bool = False) -> Iterator[RenderableType]:
+    """The trace of a turn, in the order in which things happened.
+
+    `is_narrow`: the reasons are below their places.
+    """
     for name, value in searched(turn):
         yield _line(name, value)
     if turn.answer.candidates:
         on_topic = [one for one in turn.answer.candidates if one.used or one.hit.score >= ON_TOPIC_SCORE]
         yield Text()
         if on_topic:
-            yield _candidates(on_topic)
+            yield _candidates(on_topic, is_narrow=is_narrow)
         if others := len(turn.answer.candidates) - len(on_topic):
             yield Text(f"{'and ' if on_topic else ''}{others:,} more with the score 0.00", "dim")
         yield Text()
@@ -38,7 +41,7 @@ def why(turn: Turn) -> Iterator[RenderableType]:
         yield _line(name, value)
 
 
-def _candidates(candidates: list[Candidate]) -> Table:
+def _candidates(candidates: list[Candidate], *, is_narrow: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="heading")
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
@@ -46,18 +49,19 @@ def _candidates(candidates: list[Candidate]) -> Table:
     if is_reranked:
         table.add_column("reranked", justify="right", no_wrap=True)
     table.add_column("passage", overflow="fold")
-    table.add_column("used", overflow="fold")
+    if not is_narrow:
+        table.add_column("used", overflow="fold")
     for candidate in candidates:
         hit = candidate.hit
         where = Text(passage_location(hit))
         if hit.heading:
             where.append(f"  {one_line(hit.heading, 40)}", "heading")
+        used = Text.assemble(("yes: " if candidate.used else "no: "), (one_line(candidate.reason), "heading"))
         table.add_row(
             Text(f"[{candidate.n}]" if candidate.n else "", "citation"),
             f"{hit.score:.2f}",
             *([_rerank_score(hit)] if is_reranked else []),
-            where,
-            Text.assemble(("yes: " if candidate.used else "no: "), (one_line(candidate.reason), "heading")),
+            *([Text("\n").join([where, used])] if is_narrow else [where, used]),
             style="" if candidate.used else "dim",
         )
     return table

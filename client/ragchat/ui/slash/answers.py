@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ragchat.turn.types import Turn
     from ragchat.ui.context import ChatContext
 
+# On a narrower screen, and for a screen reader, /why prints a reason below its place, not beside it.
+_WHY_COLUMNS = 60
+
 
 async def research(context: ChatContext, question: str) -> None:
     """Write a report, and store it in memory if the user wants that."""
@@ -65,7 +68,9 @@ async def show_more(context: ChatContext, _: str) -> None:
 async def show_why(context: ChatContext, _: str) -> None:
     from ragchat.ui.render.why import why
 
-    context.screen.show(*why(context.last_turn))
+    out = context.screen.out
+    is_narrow = out.width < _WHY_COLUMNS or out.is_dumb_terminal
+    context.screen.show(*why(context.last_turn, is_narrow=is_narrow))
 
 
 async def reasoning(context: ChatContext, argument: str) -> None:

@@ -67,12 +67,13 @@ def show_resumed(context: ChatContext) -> None:
     from rich.text import Text
 
     from ragchat.turn.why import marks
-    from ragchat.ui.render.markdown import Markdown
+    from ragchat.ui.render.markdown import Markdown, is_written_plain
 
     session = context.conversation.session
     for turn in session.turns[-1:]:
-        question, answer = Text(sanitize(turn.question), "name"), Markdown(sanitize(turn.answer.text))
-        context.screen.show(question, "", answer, "")
+        text = sanitize(turn.answer.text)
+        answer = text if is_written_plain(context.screen.out) else Markdown(text)
+        context.screen.show(Text(sanitize(turn.question), "name"), "", answer, "")
         for mark in marks(turn):
             context.screen.note(mark)
     place = f" in the notebook {session.notebook}" if session.notebook else ""

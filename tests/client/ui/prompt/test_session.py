@@ -47,6 +47,7 @@ async def typed(folder: Path, text: str) -> str:
         ("hello\r", "hello"),
         ("one\x1b\rtwo\r", "one\ntwo"),
         (PASTE.format("one\r\ntwo\r\n") + "three\r", "one\ntwo\nthree"),
+        (PASTE.format("a\tb \x1b]0;x\x07 \u202ec") + "\r", "a\tb \x1b]0;x\x07 \u202ec"),
         ("wrong\x03right\r", "right"),
         ("   \r\x03ok\r", "ok"),
         ("\r\rok\r", "ok"),
@@ -56,6 +57,13 @@ async def typed(folder: Path, text: str) -> str:
 )
 async def test_keys_make_messages(tmp_path: Path, keys: str, message: str) -> None:
     assert await typed(tmp_path, keys) == message
+
+
+async def test_ctrl_c_clears_the_line_on_a_dumb_terminal_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert await typed(tmp_path, "wrong\x03right\r") == "right"
 
 
 async def test_ctrl_d_on_an_empty_line_leaves(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 
 import pytest
@@ -32,6 +33,27 @@ def test_keys_are_not_echoed_and_wait_for_the_next_reader(monkeypatch: pytest.Mo
             os.write(leader, b"typed")
             assert os.read(follower, 5) == b"typed"
         assert termios.tcgetattr(terminal) == before
+
+
+def test_keys_are_not_echoed_after_the_chat_was_suspended_to_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    leader, follower = pty.openpty()
+    with os.fdopen(leader, "rb", buffering=0), os.fdopen(follower, "r") as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        of_a_shell = termios.tcgetattr(terminal)
+        with echo_disabled():
+            termios.tcsetattr(terminal, termios.TCSANOW, of_a_shell)
+            signal.raise_signal(signal.SIGCONT)
+            assert not termios.tcgetattr(terminal)[3] & (termios.ECHO | termios.ICANON)
+
+
+def test_a_job_in_the_background_leaves_the_terminal_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    leader, follower = pty.openpty()
+    with os.fdopen(leader, "rb", buffering=0), os.fdopen(follower, "r") as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp() + 1)
+        before = termios.tcgetattr(terminal)
+        with echo_disabled():
+            assert termios.tcgetattr(terminal) == before
 
 
 def test_keys_from_before_a_question_are_dropped() -> None:

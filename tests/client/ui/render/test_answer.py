@@ -249,6 +249,26 @@ async def test_the_spinner_shows_seconds_and_continues_after_a_notice(
     assert "Trying again in 60 s." in file.shown
 
 
+async def test_what_is_waited_for_is_one_line_where_lines_cannot_be_redrawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("ragchat.ui.render.answer.STALL_SECONDS", 0.0)
+    out, _ = terminal(80)
+    err, file = terminal(80)
+
+    async def wait(emit: Emit) -> Turn:
+        emit(Retrieved([]))
+        await file.until("Thinking")
+        emit(Delta("At 75 degrees."))
+        return TURN
+
+    with anyio.fail_after(60):
+        await AnswerView(Screen(out, err, animated=False)).show(wait)
+    assert file.getvalue().startswith("Thinking\n")
+    assert file.getvalue().count("Thinking") == 1
+
+
 async def test_the_output_before_a_failure_stays_on_the_screen() -> None:
     async def broken(emit: Emit) -> Turn:
         emit(Delta("Half an ans"))
@@ -299,6 +319,14 @@ def test_why_tells_the_whole_story_of_an_answer() -> None:
     ):
         assert piece in shown
     assert shown.count("[7]") == 1
+
+
+def test_why_is_read_line_by_line_on_a_narrow_screen() -> None:
+    out, file = terminal(40)
+    out.print(*why(TURN, is_narrow=True), sep="\n")
+    lines = [line.strip() for line in file.shown.splitlines()]
+    at = lines.index("[1]   0.91  /notes/1.md:1  Tea > Green")
+    assert lines[at + 1 : at + 4] == ["yes: relevant", "0.55  /notes/2.md:1", "no: left out: the passage"]
 
 
 def test_why_only_counts_the_passages_that_are_off_topic() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from msgspec.structs import replace
 
-from ragchat.answer import Card
+from ragchat.answer import Answer, Candidate, Card
 from ragchat.grounding.highlight import Highlight
-from ragchat.grounding.types import Citation
 from ragchat.ui.render.cards import show_cards
 from ragchat.ui.render.screen import Screen
+from ragcommon.contract.search import Hit
 from tests.support.screens import PyteFile, terminal
+from tests.support.turns import hit
 
 LINES = [f"Line {number} is about the garden." for number in range(1, 41)]
 
@@ -29,14 +32,17 @@ def card(text: str, best: str = "", *, n: int = 1, location: str = "a.md:1–9",
 def shown(
     *cards: Card, question: str = "", columns: int = 80, rows: int = 24, uri: str = ""
 ) -> tuple[PyteFile, list[str], int]:
+    hits = [replace(hit(card.text, chunk_id=card.chunk_id), uri=uri) for card in cards]
+    return shown_of(*cards, hits=hits, question=question, columns=columns, rows=rows)
+
+
+def shown_of(
+    *cards: Card, hits: Sequence[Hit], question: str = "", columns: int = 80, rows: int = 24
+) -> tuple[PyteFile, list[str], int]:
     out, file = terminal(columns, rows)
-    citations = [citation_of(card.n, uri) for card in cards] if uri else []
-    count = show_cards(Screen(out, out, animated=True), cards, citations, Highlight(question))
+    answer = Answer("", cards=[*cards], candidates=[Candidate(hit, True, "shown") for hit in hits])
+    count = show_cards(Screen(out, out, animated=True), cards, answer, Highlight(question))
     return file, file.shown.split("\n"), count
-
-
-def citation_of(n: int, uri: str) -> Citation:
-    return Citation(n, n, "d", uri, "", "", 1, 9, "", None)
 
 
 def styles(file: PyteFile, text: str) -> set[tuple[bool, bool]]:
@@ -245,25 +251,25 @@ PEOPLE = [f"City {letter},Person {letter}" for letter in "abcdefghijklmnopqrstuv
 
 
 @pytest.mark.parametrize(
-    ("above", "line", "has_header"),
+    ("context", "line", "above", "has_header"),
     [
-        (["city,person"], 1, True),
-        (["city,person", "… lines 2–40"], 41, True),
-        (["People", "city,person", "… line 3"], 4, True),
-        (["city,person", "…"], 4, True),  # of a file in an archive, whose lines have no numbers
-        (["city,person"], 0, True),  # the rows of a whole file, of which a later passage was found
-        (["Berlin,Anna"], 41, False),
-        (["Berlin,Anna", "… lines 42–50"], 41, False),
+        ("", 1, ["city,person"], True),
+        ("", 1, ["People", "city,person", "… line 3"], True),
+        ("city,person\n", 41, ["city,person", "… lines 2–40"], True),
+        ("city,person\n", 41, ["city,person"], True),  # the rows of the whole file
+        ("", 41, ["Berlin,Anna"], False),
+        ("", 41, ["Berlin,Anna", "… lines 42–50"], False),
+        ("", 1, ["1,2"], False),
     ],
 )
-def test_a_row_from_the_middle_of_a_csv_file_is_no_header(
-    above: list[str], line: int, has_header: bool
+def test_what_names_the_columns_in_its_passage_is_the_header_of_a_csv_file(
+    context: str, line: int, above: list[str], has_header: bool
 ) -> None:
-    out, file = terminal(80, 24)
-    cited = replace(citation_of(1, "file:///people.csv"), start_line=line or 41, quote_start_line=line or 1)
-    shown = card("\n".join([*above, *PEOPLE]), PEOPLE[19])
-    show_cards(Screen(out, out, animated=True), [shown], [cited], Highlight(""))
-    assert (f"  {above[0]}" in file.shown.split("\n")) is has_header
+    rows = "\n".join(PEOPLE)
+    text = rows if context else "\n".join([*(one for one in above if "…" not in one), rows])
+    found = replace(hit(text), uri="file:///people.csv", context=context, start_line=line)
+    _, lines, _ = shown_of(card("\n".join([*above, rows]), PEOPLE[19]), hits=[found])
+    assert (f"  {above[0]}" in lines) is has_header
 
 
 def test_the_header_of_a_wide_table_leaves_room_for_its_rows() -> None:

@@ -9,7 +9,7 @@ import pytest
 from rich.markdown import Markdown
 
 from ragchat.ui.render.screen import Screen, make_console
-from tests.support.screens import PyteFile, piped_screen
+from tests.support.screens import PyteFile, piped_screen, terminal
 
 
 def test_a_short_name_is_not_broken_and_a_long_one_is_shown_whole() -> None:
@@ -55,3 +55,16 @@ def test_a_dumb_terminal_has_its_own_width(monkeypatch: pytest.MonkeyPatch, kind
     console = make_console(PyteFile(50, 12))
     assert console.is_dumb_terminal
     assert (console.width, console.height) == (50, 12)
+
+
+def test_the_columns_on_a_terminal_have_no_blanks_at_their_ends() -> None:
+    out, file = terminal(40)
+    Screen(out, out, animated=True).listing([("/a", "short"), ("/b", "a text that takes two lines here")])
+    assert [line for line in file.getvalue().splitlines() if line.endswith(" ")] == []
+
+
+def test_a_spinner_leaves_the_cursor_visible_for_the_shell_to_which_it_is_suspended() -> None:
+    out, file = terminal()
+    with out.status("Thinking"):
+        pass
+    assert "\x1b[?25l" not in file.getvalue()

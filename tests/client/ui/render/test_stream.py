@@ -5,6 +5,7 @@ Covers `markdown`.
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import anyio
@@ -96,6 +97,54 @@ async def test_a_finished_block_is_written_once_for_good() -> None:
     assert "first" not in file.getvalue()[written:]
     assert "goes on" in file.getvalue()[written:]
     stream.finish()
+
+
+async def test_of_a_block_that_grows_only_the_lines_that_differ_are_written() -> None:
+    console, file = terminal(columns=30)
+    stream = AnswerStream(console, animated=True)
+    stream.take("The first line of this block and its second")
+    stream.draw()
+    written = len(file.getvalue())
+    stream.take(" one")
+    stream.draw()
+    assert file.getvalue()[written:] == "\r\x1b[1A\x1b[Jand its second one\n"
+    written = len(file.getvalue())
+    stream.finish()
+    assert file.getvalue()[written:] == ""
+    assert file.shown == "The first line of this block\nand its second one"
+
+
+@pytest.mark.parametrize("more", [" and more", "\n\nA second block."])
+async def test_what_the_terminal_echoes_below_an_answer_is_not_left_in_it(more: str) -> None:
+    console, file = terminal()
+    stream = AnswerStream(console, animated=True)
+    stream.take("A block")
+    stream.draw()
+    file.write("^C")
+    stream.take(more)
+    stream.finish()
+    assert file.shown == f"A block{more}"
+
+
+@pytest.mark.parametrize("animated", [True, False])
+async def test_no_line_is_filled_with_blanks(animated: bool) -> None:
+    console, file = terminal()
+    stream = AnswerStream(console, animated=animated)
+    stream.take(ANSWER)
+    stream.finish()
+    assert [line for line in file.getvalue().splitlines() if line.endswith(" ")] == []
+
+
+async def test_code_has_no_colour_that_is_hard_to_read_on_a_light_or_a_dark_background() -> None:
+    console, file = terminal()
+    code = 'import os\n\n@cached\ndef brew(n: int = 75) -> str:\n    return "green"  # tea'
+    console.print(Markdown(f"```python\n{code}\n```"))
+    assert set(re.findall(r"\x1b\[(?:[1-9];)?(\d\d)m", file.getvalue())) == {"32", "35", "36", "39"}
+
+
+async def test_a_dumb_terminal_gets_the_text_as_the_model_wrote_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert streamed([ANSWER[:40], ANSWER[40:]], animated=False, columns=80) == ANSWER.strip()
 
 
 async def test_an_unfinished_block_longer_than_the_screen_shows_its_end() -> None:

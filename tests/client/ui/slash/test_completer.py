@@ -12,6 +12,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
+from ragchat.ui.prompt.session import SanitizedCompleter
 from ragchat.ui.slash import table as slash
 from ragchat.ui.slash.completer import SlashCompleter
 
@@ -43,6 +44,16 @@ async def test_arguments_complete_paths_with_spaces_and_the_last_of_several(
     assert await completed("/inject My") == [" notes"]
     assert await completed(f"/inject My notes{os.sep}te") == ["a.md"]
     assert await completed("/inject some.md oth") == ["er.md"]
+
+
+async def test_the_menu_shows_no_control_characters_of_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a\u202etxt.md").touch()
+    completer = SanitizedCompleter(SlashCompleter(lambda: None))
+    found = [c async for c in completer.get_completions_async(Document("/inject a"), CompleteEvent())]
+    assert [(one.text, one.display_text) for one in found] == [("\u202etxt.md", "a\ufffdtxt.md")]
 
 
 async def test_completions_that_need_the_conversation_are_empty_while_it_starts() -> None:
