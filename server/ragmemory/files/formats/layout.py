@@ -50,6 +50,13 @@ AMOUNT = re.compile(r"[^\d\s]{0,3} ?\d[\d.,'’ ]*[^\d\s]{0,3}")
 MONEY = re.compile(r"[€$£¥%]|[A-Z]{3}|[.,]\d\d(?!\d)")
 
 
+# A hyphenated word at the end of a line: PDFium writes U+FFFE or U+0002 for the hyphen, or has a soft one.
+# Browsers print the hyphen of Unicode, which is rarely typed.
+DIVIDED = re.compile("[\ufffe\x02\xad](?:\r?\n)?|(?<=[^\\W\\d_])‐\r?\n(?=[a-zà-öø-ÿß])")
+# The hyphen of a compound such as systemd-Init, which is divided there.
+COMPOUND = re.compile("(?<=[^\\WA-Z_])(?:[\ufffe\x02](?:\r?\n)?|‐\r?\n)(?=[A-ZÄÖÜ])")
+
+
 class Box(NamedTuple):
     left: float
     bottom: float
@@ -85,6 +92,11 @@ class Segment:
 
 Row = list[Segment]
 Gutter = tuple[float, float]
+
+
+def undivided(text: str) -> str:
+    """The text without the hyphens at the ends of its lines, and with these lines joined."""
+    return DIVIDED.sub("", COMPOUND.sub("-", text))
 
 
 def crossings(boxes: Iterable[Box | Segment]) -> int:

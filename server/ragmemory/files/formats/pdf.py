@@ -26,7 +26,7 @@ from ragmemory.files.formats.file_text import (
     page_ranges,
     stated_title,
 )
-from ragmemory.files.formats.layout import Box, arranged, crossings
+from ragmemory.files.formats.layout import Box, arranged, crossings, undivided
 from ragmemory.files.formats.pdf_headings import (
     BOLD,
     Bookmark,
@@ -44,10 +44,6 @@ if TYPE_CHECKING:
     import pypdfium2
 
 MAX_PAGES = 10_000
-# A hyphenated word at the end of a line: PDFium writes U+FFFE or U+0002 for the hyphen, or has a soft one.
-DIVIDED = re.compile("[\ufffe\x02\xad](?:\r?\n)?")
-# The hyphen of a compound such as systemd-Init, which is divided there.
-COMPOUND = re.compile("(?<=[^\\WA-Z_])[\ufffe\x02](?:\r?\n)?(?=[A-ZÄÖÜ])")
 # Accents that TeX prints over the letter after them, and as combining characters; "ı" is the letter i there.
 ACCENTS = {
     **{"`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¨": "\u0308", "˚": "\u030a"},
@@ -282,7 +278,7 @@ def _drawn(page: pypdfium2.PdfPage) -> Image:
 
 
 def _joined(text: str) -> str:
-    return DIVIDED.sub("", COMPOUND.sub("-", text)).replace("\r\n", "\n").translate(LIGATURES)
+    return undivided(text).replace("\r\n", "\n").translate(LIGATURES)
 
 
 def _with(plain: str, text: Sequence[str], mended: Mapping[int, str]) -> str:
@@ -329,7 +325,7 @@ def _lines(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Iterator[L
         line = found[0]
         if mended:
             line = "".join(mended.get(place, text[place]) for place in range(found.start(), found.end()))
-        line = MOVED.sub("", line).translate(LIGATURES).strip()
+        line = undivided(MOVED.sub("", line)).translate(LIGATURES).strip()
         yield Line(line, round(size + BOLD * all(map(is_bold, places)), 1))
 
 

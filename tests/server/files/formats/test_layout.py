@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from ragmemory.files.formats.layout import Box, arranged, crossings
+from ragmemory.files.formats.layout import Box, arranged, crossings, undivided
 
 HEIGHT = 10.0
 WIDTH = 5.0  # of a character
@@ -181,3 +181,10 @@ def test_a_row_of_many_parts_takes_no_longer_than_it_must() -> None:
     spent = os.times().user
     assert text_of(*((number * 30.0, 0, "x") for number in range(20_000))) is None
     assert os.times().user - spent < 3
+
+
+def test_lines_that_end_with_the_hyphen_of_a_browser_are_joined() -> None:
+    assert (
+        undivided("An informa‐\ntion of the Gas‐\nUnion, 2‐\nor 3.")
+        == "An information of the Gas-Union, 2‐\nor 3."
+    )

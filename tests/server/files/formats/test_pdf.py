@@ -34,6 +34,11 @@ def test_a_word_divided_at_the_end_of_a_line_is_joined() -> None:
     assert read(PAPER, pdf(["The systemd-\nInit."])).text == "The systemd-Init.\n"
 
 
+def test_a_title_that_is_divided_at_a_hyphen_keeps_it() -> None:
+    said = [(12, "First"), (10, SAID), (10, SAID), (12, "Second"), (10, SAID), (10, SAID)]
+    assert read(PAPER, pdf([sized((20, "The Gas-"), (20, "Union"), *said)])).title == "The Gas-Union"
+
+
 def test_accents_printed_over_letters_are_part_of_them() -> None:
     def shown(apart: int) -> str:
         text = f"[(Instalaci\xc2) {apart} (on de program\xc8) 333 (as)] TJ"
