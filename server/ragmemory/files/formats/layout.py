@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -23,6 +23,8 @@ MAX_LINE_GAP = 2.5
 NEXT_LINE = 1.4
 # The maximum difference, in line heights, between the ends of justified lines.
 FLUSH = 0.2
+# The lines of a cell are closer than rows: this share of their distance.
+CLOSER = 0.95
 # Minimum lines with text in several columns, for a table and for columns of prose.
 MIN_ROWS = 3
 MIN_LINES = 5
@@ -221,6 +223,23 @@ def _bands(rows: Sequence[Row]) -> Iterator[list[Row]]:
         yield band
 
 
+def _sides(band: Sequence[Row], gutter: Gutter) -> tuple[Row, Row]:
+    """The segments on both sides of a gutter."""
+    left: Row = []
+    right: Row = []
+    for segment in chain.from_iterable(band):
+        (right if _column_of(segment, [gutter]) else left).append(segment)
+    return left, right
+
+
+def _are_apart(left: Row, right: Row) -> bool:
+    """Whether the file holds one side after the other."""
+    ends = [
+        (min(one.start for one in side), max(one.start for one in side)) for side in (left, right) if side
+    ]
+    return len(ends) == 2 and (ends[0][1] < ends[1][0] or ends[1][1] < ends[0][0])
+
+
 def _gutters(band: Sequence[Row]) -> list[Gutter]:
     """The intervals between columns. A few rows may cross them, such as a heading of several columns."""
     edges = sorted(edge for row in band for one in row for edge in ((one.left, 1), (one.right, -1)))
@@ -282,7 +301,7 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
         elif _is_list(columns, lengths):
             yield band, None
         elif crossing >= MIN_ROWS and unclear <= MAX_UNCLEAR * len(band):
-            yield band, "\n" + "\n".join(table(_joined(band, cells))) + "\n"
+            yield band, "\n" + "\n".join(table(_joined(text, band, cells, gutters))) + "\n"
 
 
 def _without_sparse_columns(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> Sequence[Gutter]:
@@ -366,8 +385,39 @@ def _column_of(segment: Segment, gutters: Sequence[Gutter]) -> int:
     return sum(1 for start, end in gutters if (start + end) / 2 < (segment.left + segment.right) / 2)
 
 
-def _joined(band: Sequence[Row], cells: Sequence[list[str]]) -> list[list[str]]:
+def _wrapped(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> set[int]:
+    """The lines of a table that continue the row above: the file returns from them to that row.
+
+    Programs write a table cell by cell, with all lines of a cell. A line that continues all cells is closer
+    to the one above than rows are.
+    """
+    if any(_are_apart(*_sides(band, gutter)) for gutter in gutters):
+        return set()  # The file holds the columns one after another.
+    found = dict[int, float]()  # distances from the line above
+    others = list[float]()
+    above = dict[int, Segment]()  # the last lines of the cells, by column
+    last = -1
+    for number, row in enumerate(band):
+        step = band[number - 1][0].middle - row[0].middle if number else 0.0
+        own = {_column_of(one, gutters): one for one in row}
+        goes_on = all(
+            column in above and not text[above[column].end : one.start].strip() for column, one in own.items()
+        )
+        if goes_on and row[0].start < last and step < NEXT_LINE * row[0].height:
+            found[number] = step if len(own) > len(gutters) else 0.0
+        else:
+            others += [step] if number else []
+            above, last = {}, -1
+        above |= own
+        last = max(last, *(one.start for one in row))
+    return {number for number, step in found.items() if step < CLOSER * min(others, default=0.0)}
+
+
+def _joined(
+    text: str, band: Sequence[Row], cells: Sequence[list[str]], gutters: Sequence[Gutter]
+) -> list[list[str]]:
     """The rows of a table. A line with an empty first cell may continue the cells of the line above."""
+    wrapped = _wrapped(text, band, gutters)
     rows: list[list[str]] = []
     for number, line in enumerate(cells):
         above = cells[number - 1] if number else []
@@ -378,8 +428,9 @@ def _joined(band: Sequence[Row], cells: Sequence[list[str]]) -> list[list[str]]:
         goes_on = all(before or not cell for before, cell in columns)
         sums = (before + cell for before, cell in columns if all(map(AMOUNT.fullmatch, (before, cell))))
         are_sums = any(map(MONEY.search, sums))
-        if rows and is_next and is_part and goes_on and not are_sums and not line[0]:
-            rows[-1] = [f"{one} {other}".strip() for one, other in zip(rows[-1], line, strict=True)]
+        may_go_on = is_next and is_part and goes_on and not are_sums and not line[0]
+        if rows and (number in wrapped or may_go_on):
+            rows[-1] = [f"{one}\n{other}".strip() for one, other in zip(rows[-1], line, strict=True)]
         else:
             rows.append(line)
-    return rows
+    return [[undivided(cell) for cell in row] for row in rows]

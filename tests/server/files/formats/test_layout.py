@@ -120,6 +120,33 @@ def test_the_lines_of_a_cell_belong_together_and_a_row_without_a_first_cell_does
     assert "| Black | for guests | 5 |\n|  | for the cold | 6 |\n" in found
 
 
+def test_the_lines_of_a_cell_belong_together_where_the_file_returns_to_its_row() -> None:
+    def cells(row: float, *columns: tuple[str, ...]) -> list[Line]:
+        return [
+            (left, row + number, line)
+            for left, lines in zip((50, 200, 400), columns, strict=True)
+            for number, line in enumerate(lines)
+        ]
+
+    found = text_of(
+        *cells(0, ("Code",), ("Meaning",), ("Remedy",)),
+        *cells(1.3, ("E15",), ("Water in the", "base tray"), ("Close the tap", "and call us")),
+        *cells(3.6, ("E18", "or E19"), ("No water",), ("Open the tap",)),
+        *cells(5.9, ("E22",), ("Fil\x02", "ter clogged"), ("Clean it",)),
+    )
+    assert found is not None
+    assert "| E15 | Water in the base tray | Close the tap and call us |\n" in found
+    assert "| E18 or E19 | No water | Open the tap |\n" in found
+    assert "| E22 | Filter clogged | Clean it |\n" in found
+    header = [
+        cells(0, ("NIC", "letter"), ("Earnings at", "limit"), ("Earnings", "above")),
+        cells(2.2, ("A",), ("6",), ("7",)),
+    ]
+    found = text_of(*header[0], *header[1], *cells(3.4, ("B",), ("8",), ("9",)))
+    assert found is not None
+    assert found.startswith("\n| NIC letter | Earnings at limit | Earnings above |\n")
+
+
 def test_the_sums_below_a_table_are_rows_of_their_own() -> None:
     table = rows(
         *(("1", "Boards", "2", "6,870.00 EUR"), ("", "", "Subtotal", "6,870.00 EUR")),
