@@ -7,6 +7,7 @@ characters with their bounding boxes, in points, from the lower left corner of t
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
@@ -21,8 +22,10 @@ GAP = 1.0
 GUTTER = 0.5
 MAX_LINE_GAP = 2.5
 NEXT_LINE = 1.4
-# The maximum difference, in line heights, between the ends of justified lines.
+# The maximum difference, in line heights, between the ends of justified lines, and between the bottoms of
+# cells in a row.
 FLUSH = 0.2
+LEVEL, HALF = 0.15, 0.5
 # The lines of a cell are closer than rows: this share of their distance.
 CLOSER = 0.95
 # Minimum lines with text in several columns, for a table and for columns of prose.
@@ -223,6 +226,20 @@ def _bands(rows: Sequence[Row]) -> Iterator[list[Row]]:
         yield band
 
 
+def _blocks(band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[Row]]:
+    """The rows of two blocks of text next to each other, such as an address and a date; [] if there are none.
+
+    The file holds one after the other, and most of their lines are not level.
+    """
+    for gutter in gutters:
+        sides = _sides(band, gutter)
+        if _are_apart(*sides):
+            left, right = map(_rows, sides)
+            if 2 * _level_count(left, right) <= min(len(left), len(right)) > 1:
+                return [left, right]
+    return []
+
+
 def _sides(band: Sequence[Row], gutter: Gutter) -> tuple[Row, Row]:
     """The segments on both sides of a gutter."""
     left: Row = []
@@ -238,6 +255,31 @@ def _are_apart(left: Row, right: Row) -> bool:
         (min(one.start for one in side), max(one.start for one in side)) for side in (left, right) if side
     ]
     return len(ends) == 2 and (ends[0][1] < ends[1][0] or ends[1][1] < ends[0][0])
+
+
+def _level_count(left: Sequence[Row], right: Sequence[Row]) -> int:
+    """How many rows on the left are level with one on the right.
+
+    In a form, whose rows are farther apart than lines, all values may be a bit higher than their labels.
+    """
+    offsets = _offsets(left, right)
+    has_labels = all(abs(offset) < HALF for offset in _offsets(right, left))
+    is_form = has_labels and all(
+        above[0].middle - row[0].middle > NEXT_LINE * row[0].height for above, row in pairwise(left)
+    )
+    usual = median(offsets) if is_form else 0.0
+    return sum(1 for offset in offsets if abs(offset - usual) < LEVEL and abs(offset) < HALF)
+
+
+def _offsets(rows: Sequence[Row], others: Sequence[Row]) -> list[float]:
+    """How much higher the nearest of the other rows is, for each row, in line heights."""
+    bottoms = sorted(row[0].bottom for row in others)
+    found = list[float]()
+    for row in rows:
+        at = bisect(bottoms, row[0].bottom)
+        nearest = (bottom - row[0].bottom for bottom in bottoms[max(at - 1, 0) : at + 1])
+        found.append(min(nearest, key=abs) / row[0].height)
+    return found
 
 
 def _gutters(band: Sequence[Row]) -> list[Gutter]:
@@ -283,6 +325,11 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
     yield [row for row in rows if row[0].parts > 1], None
     for band in _bands(rows):
         gutters = _without_sparse_columns(text, band, _gutters(band))
+        if blocks := _blocks(band, gutters):
+            yield band, None
+            for block in blocks:
+                yield from _found(text, block)
+            continue
         cells = [_cells(text, row, gutters) for row in band]
         columns = _columns(cells)
         lengths = [median(map(len, column)) if column else 0 for column in columns]

@@ -109,6 +109,33 @@ def test_the_rows_of_a_table_are_rows_of_markdown_and_the_text_around_it_stays()
     )
 
 
+def test_blocks_next_to_each_other_whose_lines_are_not_level_stay_apart() -> None:
+    address = [
+        (50.0, number, line) for number, line in enumerate(("Mrs Marsh", "14 Orchard Lane", "Northfield"))
+    ]
+    labels = rows(
+        *[("Customer", "4471"), ("Invoice", "NE-118"), ("Date", "4 March"), ("Due", "18 March")],
+        columns=(350, 450),
+        first=0.4,
+    )
+    found = text_of(*address, *[(left, line * 1.3, text) for left, line, text in labels])
+    assert found is not None
+    assert found.startswith("Mrs Marsh\n14 Orchard Lane\nNorthfield\n\n| Customer | 4471 |\n")
+    # Two columns in their order, of which one is short.
+    left = [(50.0, number, f"Skill {number}") for number in range(6)]
+    right = [(200.0, 1.15 * number, f"Planned the lines of plant {number}") for number in range(6)]
+    assert text_of(*left, *right) is None
+
+
+def test_values_of_a_form_that_are_a_bit_higher_than_their_labels_stand_with_them() -> None:
+    names = ("Name", "Street", "IBAN")
+    labels = [(50.0, 2.0 * number, name) for number, name in enumerate(names)]
+    values = [(200.0, 2.0 * number - 0.3, f"the {name}") for number, name in enumerate(names)]
+    assert text_of(*labels, *values) == (
+        "\n| Name | the Name |\n| --- | --- |\n| Street | the Street |\n| IBAN | the IBAN |\n\n"
+    )
+
+
 def test_the_lines_of_a_cell_belong_together_and_a_row_without_a_first_cell_does_not() -> None:
     table = rows(
         *(("Kind", "Use", "Price"), ("Green", "for the morning", "3"), ("", "and the noon", "")),
