@@ -47,7 +47,7 @@ MAX_UNCLEAR = 0.34
 # This many characters above each other are a vertical line, for example in the margin.
 MIN_UPRIGHT = 4
 # Markers of list items, and numbers of lines.
-BULLET = re.compile(r"[^\w\s]|\(?\w{1,3}[.):]|[a-zA-Z]")
+BULLET = re.compile(r"[^\w\s]|\(?\w{1,3}[.):]|[a-zA-Z]|§ ?\d+\w?")
 NUMBER = re.compile(r"\d+(?:\.\d+)*\.?")
 # An amount with or without its unit. One below another begins the next row, such as the tax below a sum,
 # if either of them is money or a percentage.
@@ -226,6 +226,28 @@ def _bands(rows: Sequence[Row]) -> Iterator[list[Row]]:
         yield band
 
 
+def _uniform(band: list[Row]) -> list[list[Row]]:
+    """The band, or its parts with columns of their own: lines of text and other tables share few of them.
+
+    A row of the next part has text across a gap of the row above, or the other way round. A few such rows are
+    headings of several columns.
+    """
+    starts = [
+        n for n, (row, below) in enumerate(pairwise(band), 1) if _crosses(row, below) or _crosses(below, row)
+    ]
+    parts = [band[start:end] for start, end in pairwise([0, *starts, len(band)])]
+    known = _gutters(band)
+    own = (gutter for part in parts if len(part) > 1 for gutter in _gutters(part))
+    has_more = any(all(end <= left or right <= start for left, right in known) for start, end in own)
+    return parts if has_more else [band]
+
+
+def _crosses(row: Row, other: Row) -> bool:
+    """Whether a row has text across a gap of another one."""
+    gaps = [(one.right, following.left) for one, following in pairwise(other)]
+    return any(one.left < start and end < one.right for one in row for start, end in gaps)
+
+
 def _blocks(band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[Row]]:
     """The rows of two blocks of text next to each other, such as an address and a date; [] if there are none.
 
@@ -296,7 +318,17 @@ def _gutters(band: Sequence[Row]) -> list[Gutter]:
         depth += step
         if start is None and step < 0 and depth <= len(band) * MAX_CROSSING:
             start = edge
-    return gutters
+    return [part for gutter in gutters for part in _around(band, gutter, width)]
+
+
+def _around(band: Sequence[Row], gutter: Gutter, width: float) -> list[Gutter]:
+    """The gutter, or both sides of the cells in it: the header of a column, and its cells if they are few."""
+    start, end = gutter
+    cells = [one for row in band for one in row if start < one.left and one.right < end]
+    if not cells or (len(cells) == 1 and cells[0] not in band[0]):
+        return [gutter]
+    sides = (start, min(one.left for one in cells)), (max(one.right for one in cells), end)
+    return [(left, right) for left, right in sides if right - left > width]
 
 
 def _is_far(row: Row, following: Row) -> bool:
@@ -342,10 +374,13 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
                 yield band, None
                 for number in range(len(columns)):
                     yield from _found(text, _column(band, gutters, number))
+        elif len(parts := _uniform(band)) > 1:
+            for part in parts:
+                yield from _found(text, part)
         elif starts := _starts(band, cells, gutters):
             for start, end in pairwise([0, *starts, len(band)]):
                 yield from _found(text, band[start:end])
-        elif _is_list(columns, lengths):
+        elif _is_list(cells, columns, lengths):
             yield band, None
         elif crossing >= MIN_ROWS and unclear <= MAX_UNCLEAR * len(band):
             yield band, "\n" + "\n".join(table(_joined(text, band, cells, gutters))) + "\n"
@@ -381,21 +416,32 @@ def _starts(band: Sequence[Row], cells: Sequence[Sequence[str]], gutters: Sequen
 
     A line below that begins in the first column and ends in another is text, not a cell.
     """
-    full = [number for number, line in enumerate(cells) if sum(map(bool, line)) > 1]
-    if len(band) < MIN_ROWS or not full:
+    if len(band) < MIN_ROWS:
         return []
     steps = [above[0].middle - row[0].middle for above, row in pairwise(band)]
     far = FARTHER * median(steps)
     tall = TALLER * median(row[0].height for row in band)
+    below = list(enumerate(zip(steps, band[1:], cells[1:], strict=True), 1))
+    headings = {
+        number
+        for number, (step, row, line) in below
+        if step > far and row[0].height > tall and _is_title(line)
+    }
+    full = [n for n, line in enumerate(cells) if sum(map(bool, line)) > 1 and n not in headings]
+    if not full:
+        return []
     return [
         number
-        for number, (step, row, line) in enumerate(zip(steps, band[1:], cells[1:], strict=True), 1)
-        if number not in full
-        and (
-            (step > far and row[0].height > tall)
-            or (number > full[-1] and (step > far if line[0] else row[0].left < gutters[0][0]))
-        )
+        for number, (step, row, line) in below
+        if number in headings
+        or (number > full[-1] and (step > far if line[0] else row[0].left < gutters[0][0]))
     ]
+
+
+def _is_title(line: Sequence[str]) -> bool:
+    """Whether a row has one cell, or a number before it."""
+    filled = sum(map(bool, line))
+    return filled == 1 or (filled == 2 and NUMBER.fullmatch(line[0]) is not None)
 
 
 def _column(band: Sequence[Row], gutters: Sequence[Gutter], number: int) -> list[Row]:
@@ -404,13 +450,17 @@ def _column(band: Sequence[Row], gutters: Sequence[Gutter], number: int) -> list
     return [row for row in rows if row]
 
 
-def _is_list(columns: Sequence[Sequence[str]], lengths: Sequence[float]) -> bool:
-    """Whether the columns are lines with their bullets, numbers or marginal notes."""
+def _is_list(
+    cells: Sequence[Sequence[str]], columns: Sequence[Sequence[str]], lengths: Sequence[float]
+) -> bool:
+    """Whether the columns are lines, which may be indented, with their bullets, numbers or marginal notes."""
     if max(lengths) > LONG_LINE and min(map(len, columns)) <= max(map(len, columns)) / 2:
         return True
     is_long = max(lengths) >= LINE_LENGTH
-    return len(columns) == 2 and all(
-        BULLET.fullmatch(cell) or (is_long and NUMBER.fullmatch(cell)) for cell in columns[0]
+    return (
+        len(columns) > 1
+        and max(sum(map(bool, row)) for row in cells) <= 2
+        and all(BULLET.fullmatch(cell) or (is_long and NUMBER.fullmatch(cell)) for cell in columns[0])
     )
 
 

@@ -109,6 +109,39 @@ def test_the_rows_of_a_table_are_rows_of_markdown_and_the_text_around_it_stays()
     )
 
 
+def test_a_table_is_apart_from_lines_above_and_below_that_cross_its_columns() -> None:
+    found = text_of(
+        *[(50, 0, "Laboratory"), (400, 0, "Report 88")],
+        (50, 1.4, "Patient: a name that is longer than the first column"),
+        *rows(("Test", "Result", "Limits"), ("Iron", "9", "13-150"), ("Zinc", "12", "9-18"), first=3),
+        (50, 6.4, "Comment: a remark that is longer than the first column"),
+    )
+    table = "| Test | Result | Limits |\n| --- | --- | --- |\n| Iron | 9 | 13-150 |\n| Zinc | 12 | 9-18 |\n"
+    assert found is not None
+    assert table in found
+    assert found.endswith("\n\nComment: a remark that is longer than the first column\n")
+
+
+def test_the_header_of_a_column_with_few_cells_is_not_part_of_the_one_next_to_it() -> None:
+    body = [(f"{day} May", f"{day}.50", "", f"{day}00.10") for day in range(10, 32)]
+    found = text_of(*rows(("Date", "Out", "In", "Balance"), *body, columns=(50, 150, 250, 350)))
+    assert found is not None
+    assert found.startswith("\n| Date | Out | In | Balance |\n")
+    assert "\n| 31 May | 31.50 |  | 3100.10 |\n" in found
+
+
+def test_clauses_and_indented_lines_with_their_numbers_are_not_tables() -> None:
+    clauses = [("§ 2", "Time of the lease"), ("(1)", "It begins in June."), ("(2)", "It may be ended.")]
+    assert text_of(*rows(*clauses, columns=(50, 90))) is None
+    code = [
+        ("10", "if so:", ""),
+        ("11", "", "then do that, and that again"),
+        ("12", "", "or else that, in the end"),
+        ("13", "else", ""),
+    ]
+    assert text_of(*rows(*code, columns=(50, 90, 180))) is None
+
+
 def test_blocks_next_to_each_other_whose_lines_are_not_level_stay_apart() -> None:
     address = [
         (50.0, number, line) for number, line in enumerate(("Mrs Marsh", "14 Orchard Lane", "Northfield"))

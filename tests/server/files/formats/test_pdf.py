@@ -319,6 +319,20 @@ def test_a_heading_or_a_line_of_text_below_a_table_is_none_of_its_rows() -> None
     assert paper.text == f"# Leaves\n\n{table}\n# Bags\n\n{table}\nTime it.\n"
 
 
+def test_a_numbered_heading_below_a_table_is_none_of_its_rows() -> None:
+    cells = [("E15", "Water"), ("E18", "No inlet"), ("E22", "Filter")]
+    rows = placed(
+        *[
+            (x, 700 - 14 * row, cell)
+            for row, line in enumerate(cells)
+            for x, cell in zip((72, 200), line, strict=True)
+        ]
+    )
+    heading = b" BT /F1 14 Tf 72 640 Td (7) Tj 90 0 Td (Customer service) Tj ET"
+    text = read(PAPER, pdf([rows + heading])).text
+    assert text.endswith("| E22 | Filter |\n\n7 Customer service\n")
+
+
 def test_the_levels_of_numbered_headings_are_those_of_their_numbers() -> None:
     titles = ["1 Scope", "1.1 Words", "1.1.1 Nouns", "2 Use"]
     lines = [line for title in titles for line in ((14, title), (10, SAID))]
