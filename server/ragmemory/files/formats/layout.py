@@ -16,9 +16,11 @@ from typing import NamedTuple
 
 from ragmemory.files.formats.file_text import table
 
-# In line heights: the minimum gap between columns within a line; the minimum width of a gutter, which some
-# lines narrow; the maximum distance of rows of one table; the maximum distance of lines of one cell.
+# In line heights: the minimum gap between columns within a line, with and without a space in it; the minimum
+# width of a gutter, which some lines narrow; the maximum distance of rows of one table, and of lines of one
+# cell.
 GAP = 1.0
+NARROW = 0.65
 GUTTER = 0.5
 MAX_LINE_GAP = 2.5
 NEXT_LINE = 1.4
@@ -44,6 +46,8 @@ TALLER = 1.1
 # The maximum share of rows that cross a gutter, and of rows with a gap inside a cell.
 MAX_CROSSING = 0.1
 MAX_UNCLEAR = 0.34
+# The minimum share of rows that have text on both sides of a narrow gutter.
+MIN_BOTH = 0.4
 # This many characters above each other are a vertical line, for example in the margin.
 MIN_UPRIGHT = 4
 # Markers of list items, and numbers of lines.
@@ -119,10 +123,11 @@ def arranged(characters: Sequence[tuple[str, Box]]) -> tuple[str | None, int]:
     With the crossings that no columns, tables and lists explain.
     """
     text = "".join(character for character, _ in characters)
-    segments = list(_segments(characters))
+    has_spaces = any(character == " " and box.left < box.right for character, box in characters)
+    segments = list(_segments(characters, GAP, NARROW if has_spaces else GAP))
     known: set[int] = set()  # segment numbers
     moved: dict[int, str] = {}  # replacement texts by segment number
-    for band, found in _found(text, _rows(_level(segments))):
+    for band, found in _found(text, characters, _rows(_level(segments))):
         numbers = [number for row in band for segment in row for number in segment.numbers]
         known.update(numbers)
         if found is not None:
@@ -138,20 +143,29 @@ def arranged(characters: Sequence[tuple[str, Box]]) -> tuple[str | None, int]:
     return "".join(parts), unknown
 
 
-def _segments(characters: Sequence[tuple[str, Box]]) -> Iterator[Segment]:
+def _segments(characters: Sequence[tuple[str, Box]], gap: float, without_space: float) -> Iterator[Segment]:
+    """The parts of lines between gaps, for which limits are given in line heights.
+
+    A space of the file has a box. PDFium sets others, without a box, where it finds a gap.
+    """
     segment: Segment | None = None
     number = 0
+    has_space = False
     for index, (character, box) in enumerate(characters):
         if character.isspace():
+            has_space = has_space or box.left < box.right
             continue
         if segment is not None:
+            limit = (gap if has_space else without_space) * segment.height
             is_in_line = segment.bottom < (box.top + box.bottom) / 2 < segment.top
-            if is_in_line and -segment.height < box.left - segment.right <= GAP * segment.height:
+            if is_in_line and -segment.height < box.left - segment.right <= limit:
                 segment.end, segment.right = index + 1, max(segment.right, box.right)
+                has_space = False
                 continue
             yield segment
             number += 1
         segment = Segment(number, index, index + 1, *box)
+        has_space = False
     if segment is not None:
         yield segment
 
@@ -348,7 +362,9 @@ def _narrowed(gutters: Sequence[Gutter], row: Row) -> list[Gutter]:
     return list(gutters)
 
 
-def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str | None]]:
+def _found(
+    text: str, characters: Sequence[tuple[str, Box]], rows: Sequence[Row]
+) -> Iterator[tuple[Sequence[Row], str | None]]:
     """The columns, tables, lists and justified lines of these rows, with their new text; None if they stay.
 
     The text is columns one after another, or the rows of a table.
@@ -360,30 +376,32 @@ def _found(text: str, rows: Sequence[Row]) -> Iterator[tuple[Sequence[Row], str 
         if blocks := _blocks(band, gutters):
             yield band, None
             for block in blocks:
-                yield from _found(text, block)
+                yield from _found(text, characters, block)
             continue
         cells = [_cells(text, row, gutters) for row in band]
         columns = _columns(cells)
         lengths = [median(map(len, column)) if column else 0 for column in columns]
         crossing = sum(1 for row in cells if sum(map(bool, row)) > 1)
-        unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
         if len(columns) <= MAX_COLUMNS and crossing >= MIN_LINES and min(lengths) >= LINE_LENGTH:
             if _steps_across(band, gutters) > crossing / 2:
                 yield band, "\n".join(map("\n".join, columns))
             else:  # The columns may contain tables.
                 yield band, None
                 for number in range(len(columns)):
-                    yield from _found(text, _column(band, gutters, number))
+                    yield from _found(text, characters, _column(band, gutters, number))
         elif len(parts := _uniform(band)) > 1:
             for part in parts:
-                yield from _found(text, part)
+                yield from _found(text, characters, part)
         elif starts := _starts(band, cells, gutters):
             for start, end in pairwise([0, *starts, len(band)]):
-                yield from _found(text, band[start:end])
+                yield from _found(text, characters, band[start:end])
         elif _is_list(cells, columns, lengths):
             yield band, None
-        elif crossing >= MIN_ROWS and unclear <= MAX_UNCLEAR * len(band):
-            yield band, "\n" + "\n".join(table(_joined(text, band, cells, gutters))) + "\n"
+        else:
+            finer = [[part for one in row for part in _parts(characters, one)] for row in band]
+            found = _table(text, finer, _confirmed(text, finer, gutters)) or _table(text, band, gutters)
+            if found:
+                yield band, "\n" + "\n".join(table(found)) + "\n"
 
 
 def _without_sparse_columns(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> Sequence[Gutter]:
@@ -462,6 +480,46 @@ def _is_list(
         and max(sum(map(bool, row)) for row in cells) <= 2
         and all(BULLET.fullmatch(cell) or (is_long and NUMBER.fullmatch(cell)) for cell in columns[0])
     )
+
+
+def _table(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[str]]:
+    """The rows of a table; [] if it is none."""
+    cells = [_cells(text, row, gutters) for row in band]
+    crossing = sum(1 for row in cells if sum(map(bool, row)) > 1)
+    unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
+    if (crossing < MIN_ROWS and not _is_header_with_row(cells)) or unclear > MAX_UNCLEAR * len(band):
+        return []
+    return _joined(text, band, cells, gutters)
+
+
+def _confirmed(text: str, band: Sequence[Row], known: Sequence[Gutter]) -> list[Gutter]:
+    """The gutters of a table, if they were known or many rows have text on both sides."""
+    gutters = _gutters(band)
+    cells = [_cells(text, row, gutters) for row in band]
+    return [
+        (start, end)
+        for number, (start, end) in enumerate(gutters)
+        if any(start < other and one < end for one, other in known)
+        or sum(1 for row in cells if row[number] and row[number + 1]) > MIN_BOTH * len(band)
+    ]
+
+
+def _is_header_with_row(cells: Sequence[Sequence[str]]) -> bool:
+    """Whether a row has a header above it, in each of several columns."""
+    if (
+        len(cells) < 2
+        or len(cells[0]) < MIN_ROWS
+        or any(not cell or NUMBER.fullmatch(cell) for cell in cells[0])
+    ):
+        return False
+    return sum(map(bool, cells[1])) > 1
+
+
+def _parts(characters: Sequence[tuple[str, Box]], segment: Segment) -> Iterator[Segment]:
+    """The parts of a segment between narrow gaps."""
+    start = segment.start
+    for part in _segments(characters[start : segment.end], NARROW, NARROW):
+        yield replace(part, start=start + part.start, end=start + part.end)
 
 
 def _cells(text: str, row: Row, gutters: Sequence[Gutter]) -> list[str]:

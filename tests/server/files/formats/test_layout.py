@@ -17,12 +17,14 @@ LEFT = [f"The left column tells of tea no. {number}," for number in range(6)]
 RIGHT = [f"the right one of the cups, pot {number}." for number in range(6)]
 
 
-def characters(lines: Iterable[Line]) -> Iterator[tuple[str, Box]]:
+def characters(lines: Iterable[Line], space: float = 0) -> Iterator[tuple[str, Box]]:
+    """Lines of characters; with `space`, the width of spaces of the file, others have no box."""
     for left, line, text in lines:
         bottom = 800 - line * 12
         for at, character in enumerate(text):
             start = left + at * WIDTH
-            yield character, Box(start, bottom, start + WIDTH, bottom + HEIGHT)
+            width = space if character == " " else WIDTH
+            yield character, Box(start, bottom, start + width, bottom + HEIGHT)
         yield "\n", Box(0, 0, 0, 0)
 
 
@@ -128,6 +130,52 @@ def test_the_header_of_a_column_with_few_cells_is_not_part_of_the_one_next_to_it
     assert found is not None
     assert found.startswith("\n| Date | Out | In | Balance |\n")
     assert "\n| 31 May | 31.50 |  | 3100.10 |\n" in found
+
+
+def test_a_header_and_a_single_row_are_a_table_if_there_are_several_columns() -> None:
+    columns = (50, 200, 350, 450)
+    found = text_of(
+        *rows(("Meter", "Before", "Now", "Used"), ("S83", "18511", "18769", "258 kWh"), columns=columns)
+    )
+    assert found is not None
+    assert found.strip().split("\n")[::2] == [
+        "| Meter | Before | Now | Used |",
+        "| S83 | 18511 | 18769 | 258 kWh |",
+    ]
+    assert text_of(*rows(("10", "if", "so"), ("11", "do", "it"))) is None
+    assert text_of(*rows(("Leipzig", "4 March"), ("Landlord", "Tenant"))) is None
+
+
+def test_narrow_gaps_separate_the_columns_of_a_table_that_others_reveal() -> None:
+    body = [
+        ("Iron", "   9", "g/l", "13-150"),
+        ("Zinc", "  12", "mg/l", "9-18"),
+        ("Salt", "1.25", "g/l", "1-2"),
+    ]
+    table = [("Test", "Size", "Unit", "Limits"), *body]
+    lines = rows(*table, columns=(50, 200, 227, 350))
+    found = text_of(
+        *[(left + 5 * (len(text) - len(text.lstrip())), line, text.lstrip()) for left, line, text in lines]
+    )
+    assert found is not None
+    assert found.startswith("\n| Test | Size | Unit | Limits |\n")
+    assert "| Zinc | 12 | mg/l | 9-18 |\n" in found
+
+
+def test_a_gap_may_be_narrow_where_the_spaces_of_the_file_are_characters() -> None:
+    """Only a gap without a space: a wide one is of justified text."""
+    cells = rows(
+        ("A tea", "Time", "Heat"),
+        ("Green", "3 min", "70 C"),
+        ("Black", "5 min", "90 C"),
+        columns=(50, 82, 114),
+    )
+    found = arranged(list(characters(cells, WIDTH)))[0]
+    assert found is not None
+    assert found.endswith("| Green | 3 min | 70 C |\n| Black | 5 min | 90 C |\n\n")
+    assert text_of(*cells) is None
+    spaced = [(left, line, f"{text} ") for left, line, text in cells]
+    assert arranged(list(characters(spaced, WIDTH)))[0] is None
 
 
 def test_clauses_and_indented_lines_with_their_numbers_are_not_tables() -> None:
