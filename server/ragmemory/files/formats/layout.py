@@ -108,6 +108,15 @@ def undivided(text: str) -> str:
     return DIVIDED.sub("", COMPOUND.sub("-", text))
 
 
+def is_plain(boxes: Sequence[Box]) -> bool:
+    """Whether each part of the text is below the one before, and no line has a gap, as in prose.
+
+    The values of a form may be above the text before them, and not to its right.
+    """
+    is_down = all(following.bottom <= box.top for box, following in pairwise(boxes))
+    return is_down and not crossings(boxes)
+
+
 def crossings(boxes: Iterable[Box | Segment]) -> int:
     """How often the text continues beyond a gap in its line, or higher up to the right: rare in prose."""
     return sum(

@@ -26,7 +26,7 @@ from ragmemory.files.formats.file_text import (
     page_ranges,
     stated_title,
 )
-from ragmemory.files.formats.layout import Box, arranged, crossings, undivided
+from ragmemory.files.formats.layout import Box, arranged, crossings, is_plain, undivided
 from ragmemory.files.formats.pdf_headings import (
     BOLD,
     Bookmark,
@@ -74,8 +74,7 @@ T1_ONLY = frozenset((*range(0x10, 0x17), *range(0x1B, 0x20), 0xFF))
 TS1 = {0x84: "†", 0x85: "‡", 0x87: "‰", 0x88: "•", 0x97: "™", 0xBF: "€"}
 LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\u200c": ""})
 OF_TEX = re.compile(rf"[\x10-\x1f\x80-\x9f¿ÿ]|{ACCENT.pattern}")
-# From this many jumps in reading order on, the layout of a page is analysed, and a failure is reported.
-MIN_JUMPS = 3
+# From this many jumps in reading order on, a failure to analyse the layout of a page is reported.
 MANY_JUMPS = 12
 # Beyond these limits the text keeps the order of the file: analysing the layout takes 4 µs per character.
 MAX_RECTS = 20_000
@@ -120,12 +119,16 @@ def _opened(data: bytes) -> pypdfium2.PdfDocument:
         raise Damaged("PDF")
     try:
         import pypdfium2
-        from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
+        from pypdfium2.raw import FORMTYPE_ACRO_FORM, FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
     except ImportError:
         raise MissingExtra("pdf") from None
 
     try:
-        return pypdfium2.PdfDocument(data)
+        document = pypdfium2.PdfDocument(data)
+        # Draws the values that their program left to the viewer. PDFium does so for no other kind of form.
+        if document.get_formtype() == FORMTYPE_ACRO_FORM:
+            document.init_forms()
+        return document
     except pypdfium2.PdfiumError as error:
         if error.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY):
             raise NotText("is encrypted with a password") from None
@@ -156,19 +159,38 @@ def _remarks(pages: Sequence[_Page], scanned: ScannedPages, count: int) -> Itera
 def _page(document: pypdfium2.PdfDocument, number: int, scanned: ScannedPages) -> _Page:
     """Read a page; a damaged one has no text."""
     import pypdfium2
-    from pypdfium2.raw import FPDFPage_CountObjects, FPDFPage_GetAnnotCount
+    from pypdfium2.raw import FORMTYPE_NONE, FPDFPage_CountObjects, FPDFPage_GetAnnotCount
 
     try:
         page = document[number]
         try:
+            notes = list[str]()
+            if FPDFPage_GetAnnotCount(page) and document.get_formtype() != FORMTYPE_NONE:
+                notes = _notes(page, page.get_textpage().get_text_bounded())
+                page = _filled(document, number, page)
             read = _read(page.get_textpage())
             if not read.text.strip() and FPDFPage_CountObjects(page):
                 read = read._replace(text=scanned.text(number + 1, lambda: _drawn(page)))
-            return read._replace(notes=_notes(page, read.text)) if FPDFPage_GetAnnotCount(page) else read
+            return read._replace(notes=notes or _notes(page, read.text))
         finally:
             page.close()
     except pypdfium2.PdfiumError:
         return _Page("", True, [])
+
+
+def _filled(document: pypdfium2.PdfDocument, number: int, page: pypdfium2.PdfPage) -> pypdfium2.PdfPage:
+    """The page with the values of its form fields in its text, and without other annotations."""
+    from pypdfium2 import raw
+
+    for place in reversed(range(raw.FPDFPage_GetAnnotCount(page))):
+        annotation = raw.FPDFPage_GetAnnot(page, place)
+        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        raw.FPDFPage_CloseAnnot(annotation)
+        if kind != raw.FPDF_ANNOT_WIDGET:
+            raw.FPDFPage_RemoveAnnot(page, place)
+    raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
+    page.close()
+    return document[number]
 
 
 def _notes(page: pypdfium2.PdfPage, text: str) -> list[str]:
@@ -222,11 +244,11 @@ def _arranged(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> _Page:
     count = page.count_rects()
     if count > MAX_RECTS or page.count_chars() > MAX_ARRANGED:
         return _Page(_joined(plain), True, lines)
-    jumps = crossings(Box(*page.get_rect(number)) for number in range(count))
-    if jumps < MIN_JUMPS:
+    boxes = [Box(*page.get_rect(number)) for number in range(count)]
+    if is_plain(boxes):
         return _Page(_joined(plain), True, lines)
     text, unknown = arranged(list(_characters(page, mended)))
-    return _Page(_joined(text or plain), min(jumps, unknown) < MANY_JUMPS, lines)
+    return _Page(_joined(text or plain), min(crossings(boxes), unknown) < MANY_JUMPS, lines)
 
 
 def _has_overlaid(page: pypdfium2.PdfTextPage) -> bool:

@@ -102,6 +102,23 @@ def test_notes_and_comments_on_highlights_follow_the_text_of_their_page() -> Non
     assert blank.places == [(1, "p. 1")]
 
 
+def test_the_values_of_form_fields_stand_with_their_labels() -> None:
+    names = ("Name", "Street", "IBAN")
+    said = "I allow the club to collect the fee from the account that is named above."
+    page = placed(*((72, 700 - 30 * row, name) for row, name in enumerate(names)), (72, 580, said))
+    widgets = b"".join(
+        b"\n%d 0 obj << /Subtype /Widget /FT /Tx /T (%d) /V (the %s) /DA (/Helv 10 Tf 0 g)"
+        b" /Rect [200 %d 400 %d] >> endobj" % (90 + row, row, name.encode(), 694 - 30 * row, 712 - 30 * row)
+        for row, name in enumerate(names)
+    )
+    note = b"<< /Subtype /Text /Rect [0 0 9 9] /Contents (Check it.) >>"
+    data = pdf([page], annotations=note + b" 90 0 R 91 0 R 92 0 R")
+    form = b"/AcroForm << /Fields [90 0 R 91 0 R 92 0 R] /NeedAppearances true >> /Pages 2 0 R"
+    found = read(PAPER, data.replace(b"/Pages 2 0 R", form, 1).replace(b"\nxref", widgets + b"\nxref"))
+    table = "| Name | the Name |\n| --- | --- |\n| Street | the Street |\n| IBAN | the IBAN |\n"
+    assert found.text == f"{table}\n{said}\n\nNote: Check it.\n"
+
+
 def test_pages_without_text_are_named() -> None:
     paper = read(PAPER, pdf(["One.", "", "", "Four.", ""]))
     assert paper.note == "has no text on p. 2–3, 5, which may be scanned"
