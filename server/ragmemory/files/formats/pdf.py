@@ -72,7 +72,9 @@ T1 = dict(enumerate("“”„«»–—\u200c\u2080ıȷﬀﬁﬂﬃﬄ", 0x10))
 }
 T1_ONLY = frozenset((*range(0x10, 0x17), *range(0x1B, 0x20), 0xFF))
 TS1 = {0x84: "†", 0x85: "‡", 0x87: "‰", 0x88: "•", 0x97: "™", 0xBF: "€"}
-LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\u200c": ""})
+# Bullets of the fonts Symbol and Wingdings, which programs write as characters of the private use area.
+BULLETS = {"\uf0b7": "•", "\uf0a7": "▪", "\uf0d8": "➢", "\uf0fc": "✓"}
+LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\u200c": "", **BULLETS})
 OF_TEX = re.compile(rf"[\x10-\x1f\x80-\x9f¿ÿ]|{ACCENT.pattern}")
 # From this many jumps in reading order on, a failure to analyse the layout of a page is reported.
 MANY_JUMPS = 12
@@ -363,9 +365,12 @@ def _characters(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Itera
     from pypdfium2.raw import FS_RECTF, FPDFText_GetLooseCharBox, FPDFText_GetUnicode
 
     box = FS_RECTF()
+    first = ""  # of the two code units of a character beyond U+FFFF
     for number in range(page.count_chars()):
-        text = mended.get(number) or chr(FPDFText_GetUnicode(page, number))
-        if text != MOVED_AWAY:
+        unit = mended.get(number) or chr(FPDFText_GetUnicode(page, number))
+        text = (first + unit).encode("utf-16", "surrogatepass").decode("utf-16", "ignore") if first else unit
+        first = unit if "\ud800" <= unit < "\udc00" else ""
+        if text != MOVED_AWAY and not first:
             FPDFText_GetLooseCharBox(page, number, box)
             yield text, Box(box.left, box.bottom, box.right, box.top)
 

@@ -119,6 +119,26 @@ def test_the_values_of_form_fields_stand_with_their_labels() -> None:
     assert found.text == f"{table}\n{said}\n\nNote: Check it.\n"
 
 
+def mapped(data: bytes, codes: str) -> bytes:
+    """A PDF whose font F1 has these codes as text, lines such as "<91> <F0B7>", and no others."""
+    count = len(codes.splitlines())
+    space = "1 begincodespacerange <00> <FF> endcodespacerange"
+    cmap = f"{space} {count} beginbfchar {codes} endbfchar".encode()
+    stream = b"\n90 0 obj << /Length %d >>\nstream\n%s\nendstream endobj\nxref" % (len(cmap), cmap)
+    return data.replace(b"/Helvetica >>", b"/Helvetica /ToUnicode 90 0 R >>", 1).replace(b"\nxref", stream, 1)
+
+
+def test_bullets_of_symbol_fonts_are_bullets() -> None:
+    listed = mapped(pdf(["‘ Rust and wear\n’ Theft"]), "<91> <F0B7>\n<92> <F0A7>")
+    assert read(PAPER, listed).text == "• Rust and wear\n▪ Theft\n"
+
+
+def test_characters_beyond_the_basic_plane_are_kept_in_tables() -> None:
+    cells = [(x, 700 - 14 * row, f"{text} ‘") for row in range(3) for x, text in ((72, "a"), (200, "b"))]
+    text = read(PAPER, mapped(pdf([placed(*cells)]), "<91> <D835DC63>")).text
+    assert text == "| a 𝑣 | b 𝑣 |\n| --- | --- |\n| a 𝑣 | b 𝑣 |\n| a 𝑣 | b 𝑣 |\n"
+
+
 def test_pages_without_text_are_named() -> None:
     paper = read(PAPER, pdf(["One.", "", "", "Four.", ""]))
     assert paper.note == "has no text on p. 2–3, 5, which may be scanned"
