@@ -274,15 +274,26 @@ def _crosses(row: Row, other: Row) -> bool:
 def _blocks(band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[Row]]:
     """The rows of two blocks of text next to each other, such as an address and a date; [] if there are none.
 
-    The file holds one after the other, and most of their lines are not level.
+    The file holds one after the other, and most of their lines are not level; or a few are not, if it holds a
+    table in one of them row by row.
     """
-    for gutter in gutters:
+    for number, gutter in enumerate(gutters):
         sides = _sides(band, gutter)
         if _are_apart(*sides):
             left, right = map(_rows, sides)
-            if 2 * _level_count(left, right) <= min(len(left), len(right)) > 1:
+            has_table = _has_rows(left, gutters[:number]) or _has_rows(right, gutters[number + 1 :])
+            fewer = min(len(left), len(right))
+            level = _level_count(left, right)
+            if fewer > 1 and (2 * level <= fewer or (has_table and level < fewer)):
                 return [left, right]
     return []
+
+
+def _has_rows(rows: Sequence[Row], gutters: Sequence[Gutter]) -> bool:
+    """Whether the file goes to and fro between columns."""
+    return any(
+        all(sides) and not _are_apart(*sides) for sides in (_sides(rows, gutter) for gutter in gutters)
+    )
 
 
 def _sides(band: Sequence[Row], gutter: Gutter) -> tuple[Row, Row]:

@@ -208,6 +208,23 @@ def test_blocks_next_to_each_other_whose_lines_are_not_level_stay_apart() -> Non
     assert text_of(*left, *right) is None
 
 
+def test_a_block_next_to_a_table_stays_apart_if_a_few_of_their_lines_are_level() -> None:
+    address = [
+        (50.0, number, line) for number, line in enumerate(("Mrs Marsh", "14 Orchard Lane", "Northfield"))
+    ]
+    policy = [
+        (250, 0, "Policy"),
+        (250, 1, "number"),
+        (400, 0, "HC-7730"),
+        (250, 2.4, "Phone"),
+        (400, 2.4, "0330"),
+    ]
+    assert text_of(*address, *policy, (250, 3.8, "Date"), (400, 3.8, "4 March")) == (
+        "Mrs Marsh\n14 Orchard Lane\nNorthfield\n\n| Policy number | HC-7730 |\n| --- | --- |\n"
+        "| Phone | 0330 |\n| Date | 4 March |\n\n"
+    )
+
+
 def test_values_of_a_form_that_are_a_bit_higher_than_their_labels_stand_with_them() -> None:
     names = ("Name", "Street", "IBAN")
     labels = [(50.0, 2.0 * number, name) for number, name in enumerate(names)]
