@@ -10,7 +10,7 @@ import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -422,6 +422,11 @@ def _found(
             found = _table(text, finer, _confirmed(text, finer, gutters)) or _table(text, band, gutters)
             if found:
                 yield band, "\n" + "\n".join(table(found)) + "\n"
+                continue
+            # Labels above their values, in boxes of several widths.
+            boxes = [list(part) for _, part in groupby(band, key=len)]
+            for part in boxes if len(boxes) > 1 and min(map(len, boxes)) > 1 else ():
+                yield from _found(text, characters, part)
 
 
 def _without_sparse_columns(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> Sequence[Gutter]:

@@ -146,6 +146,24 @@ def test_a_header_and_a_single_row_are_a_table_if_there_are_several_columns() ->
     assert text_of(*rows(("Leipzig", "4 March"), ("Landlord", "Tenant"))) is None
 
 
+def test_labels_above_their_values_in_boxes_of_several_widths_are_tables() -> None:
+    personal = [
+        ("Number", "Born", "Class", "Child", "Faith", "Since"),
+        ("10442", "17.03.81", "3", "1,0", "-", "01.09.16"),
+    ]
+    insured = [
+        ("Number", "Insurance", "Tax no.", "Days left"),
+        ("65 170381 M 8", "A fund of the North", "48 221 907", "17"),
+    ]
+    found = text_of(
+        *rows(*personal, columns=(52, 134, 216, 298, 380, 462)),
+        *rows(*insured, first=2, columns=(52, 175, 298, 421)),
+    )
+    assert found is not None
+    for line in (*personal, *insured):
+        assert f"| {' | '.join(line)} |\n" in found
+
+
 def test_narrow_gaps_separate_the_columns_of_a_table_that_others_reveal() -> None:
     body = [
         ("Iron", "   9", "g/l", "13-150"),
