@@ -7,7 +7,7 @@ characters with their bounding boxes, in points, from the lower left corner of t
 from __future__ import annotations
 
 import re
-from bisect import bisect
+from bisect import bisect, bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, pairwise
@@ -278,10 +278,11 @@ def _blocks(band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[Row]]:
     table in one of them row by row.
     """
     for number, gutter in enumerate(gutters):
-        sides = _sides(band, gutter)
-        if _are_apart(*sides):
-            left, right = map(_rows, sides)
-            has_table = _has_rows(left, gutters[:number]) or _has_rows(right, gutters[number + 1 :])
+        if _is_mixed(band, gutter) is False:
+            left, right = map(_rows, _sides(band, gutter))
+            has_table = any(_is_mixed(left, other) for other in gutters[:number]) or any(
+                _is_mixed(right, other) for other in gutters[number + 1 :]
+            )
             fewer = min(len(left), len(right))
             level = _level_count(left, right)
             if fewer > 1 and (2 * level <= fewer or (has_table and level < fewer)):
@@ -289,11 +290,17 @@ def _blocks(band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[Row]]:
     return []
 
 
-def _has_rows(rows: Sequence[Row], gutters: Sequence[Gutter]) -> bool:
-    """Whether the file goes to and fro between columns."""
-    return any(
-        all(sides) and not _are_apart(*sides) for sides in (_sides(rows, gutter) for gutter in gutters)
-    )
+def _is_mixed(band: Sequence[Row], gutter: Gutter) -> bool | None:
+    """Whether the file goes to and fro between both sides of a gutter; None if one of them is empty."""
+    ends = dict[int, tuple[int, int]]()
+    for row in band:
+        for one in row:
+            side = _column_of(one, [gutter])
+            first, last = ends.get(side, (one.start, one.start))
+            ends[side] = min(first, one.start), max(last, one.start)
+        if len(ends) == 2 and ends[0][0] < ends[1][1] and ends[1][0] < ends[0][1]:
+            return True
+    return False if len(ends) == 2 else None
 
 
 def _sides(band: Sequence[Row], gutter: Gutter) -> tuple[Row, Row]:
@@ -303,14 +310,6 @@ def _sides(band: Sequence[Row], gutter: Gutter) -> tuple[Row, Row]:
     for segment in chain.from_iterable(band):
         (right if _column_of(segment, [gutter]) else left).append(segment)
     return left, right
-
-
-def _are_apart(left: Row, right: Row) -> bool:
-    """Whether the file holds one side after the other."""
-    ends = [
-        (min(one.start for one in side), max(one.start for one in side)) for side in (left, right) if side
-    ]
-    return len(ends) == 2 and (ends[0][1] < ends[1][0] or ends[1][1] < ends[0][0])
 
 
 def _level_count(left: Sequence[Row], right: Sequence[Row]) -> int:
@@ -562,7 +561,7 @@ def _columns(cells: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _column_of(segment: Segment, gutters: Sequence[Gutter]) -> int:
-    return sum(1 for start, end in gutters if (start + end) / 2 < (segment.left + segment.right) / 2)
+    return bisect_left(gutters, segment.left + segment.right, key=sum)
 
 
 def _wrapped(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> set[int]:
@@ -571,7 +570,7 @@ def _wrapped(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> set[i
     Programs write a table cell by cell, with all lines of a cell. A line that continues all cells is closer
     to the one above than rows are.
     """
-    if any(_are_apart(*_sides(band, gutter)) for gutter in gutters):
+    if any(_is_mixed(band, gutter) is False for gutter in gutters):
         return set()  # The file holds the columns one after another.
     found = dict[int, float]()  # distances from the line above
     others = list[float]()
