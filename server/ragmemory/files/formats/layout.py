@@ -582,8 +582,9 @@ def _wrapped(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> set[i
         goes_on = all(
             column in above and not text[above[column].end : one.start].strip() for column, one in own.items()
         )
-        if goes_on and row[0].start < last and step < NEXT_LINE * row[0].height:
-            found[number] = step if len(own) > len(gutters) else 0.0
+        is_full = len(own) > len(gutters)
+        if goes_on and row[0].start < last and (not is_full or step < NEXT_LINE * row[0].height):
+            found[number] = step if is_full else 0.0
         else:
             others += [step] if number else []
             above, last = {}, -1

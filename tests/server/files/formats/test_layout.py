@@ -290,6 +290,13 @@ def test_the_lines_of_a_cell_belong_together_where_the_file_returns_to_its_row()
     assert found.startswith("\n| NIC letter | Earnings at limit | Earnings above |\n")
 
 
+def test_the_lines_of_a_cell_may_be_far_apart_as_some_fonts_have_low_boxes() -> None:
+    cells = [(50.0, 2.0, "Things away"), (50.0, 3.7, "from home"), (200.0, 2.0, "4,000"), (350.0, 2.0, "100")]
+    found = text_of(*rows(("Section", "Limit", "Excess")), *cells, *rows(("Cycles", "800", "50"), first=5.7))
+    assert found is not None
+    assert "| Things away from home | 4,000 | 100 |\n" in found
+
+
 def test_the_sums_below_a_table_are_rows_of_their_own() -> None:
     table = rows(
         *(("1", "Boards", "2", "6,870.00 EUR"), ("", "", "Subtotal", "6,870.00 EUR")),
