@@ -214,8 +214,8 @@ def photo(text: str) -> bytes:
     return png(*drawn(pdf([text])))
 
 
-def scan(text: str) -> bytes:
-    """The content of a page of a PDF that is only an image of lines of text."""
+def scan(text: str | bytes) -> bytes:
+    """The content of a page of a PDF that is only an image of lines of text; bytes are what it shows."""
     width, height, pixels = drawn(pdf([text]))
     image = b"BI /W %d /H %d /CS /G /BPC 8 ID %s EI" % (width, height, pixels)
     return b"q 612 0 0 792 0 0 cm %s Q" % image

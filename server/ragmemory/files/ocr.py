@@ -35,6 +35,8 @@ CHECK_SECONDS = 10.0
 MAX_MEMORY = 2 << 30
 MAX_OUTPUT = 16 << 20
 WORD = 5  # the level of words in the output
+# A page is read again without its ruled lines if this share of its print, or less, lies in words.
+RULED = 0.9
 NAMED_ONLY = "is an image, which is read only if you name it"
 LANGUAGES = re.compile(r"[A-Za-z0-9][\w/.]*(?:\+[A-Za-z0-9][\w/.]*)*")
 
@@ -109,7 +111,8 @@ class Ocr:
 
     @property
     def _reader(self) -> str:
-        return f"{self._version} {self.settings.languages}"
+        # Pages that were read by older versions, with their ruled lines, are read again.
+        return f"{self._version} {self.settings.languages} unruled"
 
     async def _read(self, image: Image) -> Recognised:
         command = [self.path, "stdin", "stdout", "-l", self.settings.languages]
@@ -117,13 +120,25 @@ class Ocr:
         try:
             with anyio.fail_after(PAGE_SECONDS):
                 table = await _output(command, image.data)
-                return await to_thread.run_sync(_recognised, table, image.data)
+                page = await to_thread.run_sync(_recognised, table, image.data)
+            is_whole = page.text and page.covered > RULED
+            return page if is_whole else await self._without_lines(command, image, page)
         except TimeoutError:
             return Recognised("", problem=f"it took longer than {PAGE_SECONDS:.0f} seconds")
         except ValueError:
             return Recognised("", problem="it wrote no table of words")
         except (OSError, _Failed) as error:
             return Recognised("", problem=_reason(error))
+
+    async def _without_lines(self, command: Sequence[str], image: Image, page: Recognised) -> Recognised:
+        """The page as it is read without ruled lines, if that finds more text."""
+        from ragmemory.files.ocr_lines import without_lines
+
+        with anyio.move_on_after(PAGE_SECONDS), suppress(ValueError, OSError, _Failed):
+            if plain := await to_thread.run_sync(without_lines, image.data):
+                other = await to_thread.run_sync(_recognised, await _output(command, plain), plain)
+                page = max(page, other, key=lambda one: len(one.text))
+        return page
 
 
 class _Failed(Exception):

@@ -495,11 +495,16 @@ def _is_bar(block: LexborNode) -> bool:
 
 
 def _rows(node: LexborNode) -> list[list[str]]:
-    """The cells of a table; none for a layout table, which holds blocks or has one column."""
-    if node.css_first("table table, table h1, table h2, table p + p") is not None:
+    """The cells of a table; none for a layout table: it holds blocks, has one column, or is a nested row."""
+    if node.css_first("table h1, table h2, table p + p") is not None:
+        return []
+    # A table within another one matches itself.
+    inner = node.css("table table")
+    if any(one != node for one in inner):
         return []
     rows = spread(map(_cells, node.css("tr")))
-    return rows if max(map(len, rows), default=0) > 1 else []
+    is_layout = bool(inner) and len(rows) == 1
+    return rows if max(map(len, rows), default=0) > 1 and not is_layout else []
 
 
 def _inner_text(node: LexborNode, depth: int = 0) -> Iterator[str]:

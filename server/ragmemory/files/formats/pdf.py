@@ -26,7 +26,7 @@ from ragmemory.files.formats.file_text import (
     page_ranges,
     stated_title,
 )
-from ragmemory.files.formats.layout import Box, arranged, crossings
+from ragmemory.files.formats.layout import Box, arranged, crossings, is_plain, undivided
 from ragmemory.files.formats.pdf_headings import (
     BOLD,
     Bookmark,
@@ -44,10 +44,6 @@ if TYPE_CHECKING:
     import pypdfium2
 
 MAX_PAGES = 10_000
-# A hyphenated word at the end of a line: PDFium writes U+FFFE or U+0002 for the hyphen, or has a soft one.
-DIVIDED = re.compile("[\ufffe\x02\xad](?:\r?\n)?")
-# The hyphen of a compound such as systemd-Init, which is divided there.
-COMPOUND = re.compile("(?<=[^\\WA-Z_])[\ufffe\x02](?:\r?\n)?(?=[A-ZÄÖÜ])")
 # Accents that TeX prints over the letter after them, and as combining characters; "ı" is the letter i there.
 ACCENTS = {
     **{"`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¨": "\u0308", "˚": "\u030a"},
@@ -76,10 +72,11 @@ T1 = dict(enumerate("“”„«»–—\u200c\u2080ıȷﬀﬁﬂﬃﬄ", 0x10))
 }
 T1_ONLY = frozenset((*range(0x10, 0x17), *range(0x1B, 0x20), 0xFF))
 TS1 = {0x84: "†", 0x85: "‡", 0x87: "‰", 0x88: "•", 0x97: "™", 0xBF: "€"}
-LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\u200c": ""})
+# Bullets of the fonts Symbol and Wingdings, which programs write as characters of the private use area.
+BULLETS = {"\uf0b7": "•", "\uf0a7": "▪", "\uf0d8": "➢", "\uf0fc": "✓"}
+LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\u200c": "", **BULLETS})
 OF_TEX = re.compile(rf"[\x10-\x1f\x80-\x9f¿ÿ]|{ACCENT.pattern}")
-# From this many jumps in reading order on, the layout of a page is analysed, and a failure is reported.
-MIN_JUMPS = 3
+# From this many jumps in reading order on, a failure to analyse the layout of a page is reported.
 MANY_JUMPS = 12
 # Beyond these limits the text keeps the order of the file: analysing the layout takes 4 µs per character.
 MAX_RECTS = 20_000
@@ -124,12 +121,16 @@ def _opened(data: bytes) -> pypdfium2.PdfDocument:
         raise Damaged("PDF")
     try:
         import pypdfium2
-        from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
+        from pypdfium2.raw import FORMTYPE_ACRO_FORM, FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
     except ImportError:
         raise MissingExtra("pdf") from None
 
     try:
-        return pypdfium2.PdfDocument(data)
+        document = pypdfium2.PdfDocument(data)
+        # Draws the values that their program left to the viewer. PDFium does so for no other kind of form.
+        if document.get_formtype() == FORMTYPE_ACRO_FORM:
+            document.init_forms()
+        return document
     except pypdfium2.PdfiumError as error:
         if error.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY):
             raise NotText("is encrypted with a password") from None
@@ -160,19 +161,38 @@ def _remarks(pages: Sequence[_Page], scanned: ScannedPages, count: int) -> Itera
 def _page(document: pypdfium2.PdfDocument, number: int, scanned: ScannedPages) -> _Page:
     """Read a page; a damaged one has no text."""
     import pypdfium2
-    from pypdfium2.raw import FPDFPage_CountObjects, FPDFPage_GetAnnotCount
+    from pypdfium2.raw import FORMTYPE_NONE, FPDFPage_CountObjects, FPDFPage_GetAnnotCount
 
     try:
         page = document[number]
         try:
+            notes = list[str]()
+            if FPDFPage_GetAnnotCount(page) and document.get_formtype() != FORMTYPE_NONE:
+                notes = _notes(page, page.get_textpage().get_text_bounded())
+                page = _filled(document, number, page)
             read = _read(page.get_textpage())
             if not read.text.strip() and FPDFPage_CountObjects(page):
                 read = read._replace(text=scanned.text(number + 1, lambda: _drawn(page)))
-            return read._replace(notes=_notes(page, read.text)) if FPDFPage_GetAnnotCount(page) else read
+            return read._replace(notes=notes or _notes(page, read.text))
         finally:
             page.close()
     except pypdfium2.PdfiumError:
         return _Page("", True, [])
+
+
+def _filled(document: pypdfium2.PdfDocument, number: int, page: pypdfium2.PdfPage) -> pypdfium2.PdfPage:
+    """The page with the values of its form fields in its text, and without other annotations."""
+    from pypdfium2 import raw
+
+    for place in reversed(range(raw.FPDFPage_GetAnnotCount(page))):
+        annotation = raw.FPDFPage_GetAnnot(page, place)
+        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        raw.FPDFPage_CloseAnnot(annotation)
+        if kind != raw.FPDF_ANNOT_WIDGET:
+            raw.FPDFPage_RemoveAnnot(page, place)
+    raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
+    page.close()
+    return document[number]
 
 
 def _notes(page: pypdfium2.PdfPage, text: str) -> list[str]:
@@ -226,11 +246,11 @@ def _arranged(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> _Page:
     count = page.count_rects()
     if count > MAX_RECTS or page.count_chars() > MAX_ARRANGED:
         return _Page(_joined(plain), True, lines)
-    jumps = crossings(Box(*page.get_rect(number)) for number in range(count))
-    if jumps < MIN_JUMPS:
+    boxes = [Box(*page.get_rect(number)) for number in range(count)]
+    if is_plain(boxes):
         return _Page(_joined(plain), True, lines)
     text, unknown = arranged(list(_characters(page, mended)))
-    return _Page(_joined(text or plain), min(jumps, unknown) < MANY_JUMPS, lines)
+    return _Page(_joined(text or plain), min(crossings(boxes), unknown) < MANY_JUMPS, lines)
 
 
 def _has_overlaid(page: pypdfium2.PdfTextPage) -> bool:
@@ -282,7 +302,7 @@ def _drawn(page: pypdfium2.PdfPage) -> Image:
 
 
 def _joined(text: str) -> str:
-    return DIVIDED.sub("", COMPOUND.sub("-", text)).replace("\r\n", "\n").translate(LIGATURES)
+    return undivided(text).replace("\r\n", "\n").translate(LIGATURES)
 
 
 def _with(plain: str, text: Sequence[str], mended: Mapping[int, str]) -> str:
@@ -329,7 +349,7 @@ def _lines(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Iterator[L
         line = found[0]
         if mended:
             line = "".join(mended.get(place, text[place]) for place in range(found.start(), found.end()))
-        line = MOVED.sub("", line).translate(LIGATURES).strip()
+        line = undivided(MOVED.sub("", line)).translate(LIGATURES).strip()
         yield Line(line, round(size + BOLD * all(map(is_bold, places)), 1))
 
 
@@ -345,9 +365,12 @@ def _characters(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Itera
     from pypdfium2.raw import FS_RECTF, FPDFText_GetLooseCharBox, FPDFText_GetUnicode
 
     box = FS_RECTF()
+    first = ""  # of the two code units of a character beyond U+FFFF
     for number in range(page.count_chars()):
-        text = mended.get(number) or chr(FPDFText_GetUnicode(page, number))
-        if text != MOVED_AWAY:
+        unit = mended.get(number) or chr(FPDFText_GetUnicode(page, number))
+        text = (first + unit).encode("utf-16", "surrogatepass").decode("utf-16", "ignore") if first else unit
+        first = unit if "\ud800" <= unit < "\udc00" else ""
+        if text != MOVED_AWAY and not first:
             FPDFText_GetLooseCharBox(page, number, box)
             yield text, Box(box.left, box.bottom, box.right, box.top)
 

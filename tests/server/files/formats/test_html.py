@@ -254,6 +254,16 @@ def test_a_list_keeps_the_numbers_that_the_page_states() -> None:
 
 def test_a_table_that_lays_out_a_page_is_read_as_text() -> None:
     assert text_of("<table><tr><td><h1>Title</h1><td><p>One.<p>Two.</table>") == "# Title\n\nOne.\n\nTwo.\n"
+    # In a mail, a table of one row in another one is part of its layout.
+    row = "<table><tr><td>Left<td>Right</table>"
+    assert text_of(f"<table><tr><td>{row}</table>") == "Left\n\nRight\n"
+
+
+def test_a_table_within_a_layout_table_is_a_table() -> None:
+    inner = "<table><tr><th>Item<th>Price<tr><td>Tea<td>3 €</table>"
+    assert text_of(f"<table><tr><td><p>Thank you.{inner}</table>") == (
+        "Thank you.\n\n| Item | Price |\n| --- | --- |\n| Tea | 3 € |\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from ragmemory.files.formats.layout import Box, arranged, crossings
+from ragmemory.files.formats.layout import Box, arranged, crossings, undivided
 
 HEIGHT = 10.0
 WIDTH = 5.0  # of a character
@@ -17,12 +17,14 @@ LEFT = [f"The left column tells of tea no. {number}," for number in range(6)]
 RIGHT = [f"the right one of the cups, pot {number}." for number in range(6)]
 
 
-def characters(lines: Iterable[Line]) -> Iterator[tuple[str, Box]]:
+def characters(lines: Iterable[Line], space: float = 0) -> Iterator[tuple[str, Box]]:
+    """Lines of characters; with `space`, the width of spaces of the file, others have no box."""
     for left, line, text in lines:
         bottom = 800 - line * 12
         for at, character in enumerate(text):
             start = left + at * WIDTH
-            yield character, Box(start, bottom, start + WIDTH, bottom + HEIGHT)
+            width = space if character == " " else WIDTH
+            yield character, Box(start, bottom, start + width, bottom + HEIGHT)
         yield "\n", Box(0, 0, 0, 0)
 
 
@@ -109,6 +111,147 @@ def test_the_rows_of_a_table_are_rows_of_markdown_and_the_text_around_it_stays()
     )
 
 
+def test_a_table_is_apart_from_lines_above_and_below_that_cross_its_columns() -> None:
+    found = text_of(
+        *[(50, 0, "Laboratory"), (400, 0, "Report 88")],
+        (50, 1.4, "Patient: a name that is longer than the first column"),
+        *rows(("Test", "Result", "Limits"), ("Iron", "9", "13-150"), ("Zinc", "12", "9-18"), first=3),
+        (50, 6.4, "Comment: a remark that is longer than the first column"),
+    )
+    table = "| Test | Result | Limits |\n| --- | --- | --- |\n| Iron | 9 | 13-150 |\n| Zinc | 12 | 9-18 |\n"
+    assert found is not None
+    assert table in found
+    assert found.endswith("\n\nComment: a remark that is longer than the first column\n")
+
+
+def test_the_header_of_a_column_with_few_cells_is_not_part_of_the_one_next_to_it() -> None:
+    body = [(f"{day} May", f"{day}.50", "", f"{day}00.10") for day in range(10, 32)]
+    found = text_of(*rows(("Date", "Out", "In", "Balance"), *body, columns=(50, 150, 250, 350)))
+    assert found is not None
+    assert found.startswith("\n| Date | Out | In | Balance |\n")
+    assert "\n| 31 May | 31.50 |  | 3100.10 |\n" in found
+
+
+def test_a_header_and_a_single_row_are_a_table_if_there_are_several_columns() -> None:
+    columns = (50, 200, 350, 450)
+    found = text_of(
+        *rows(("Meter", "Before", "Now", "Used"), ("S83", "18511", "18769", "258 kWh"), columns=columns)
+    )
+    assert found is not None
+    assert found.strip().split("\n")[::2] == [
+        "| Meter | Before | Now | Used |",
+        "| S83 | 18511 | 18769 | 258 kWh |",
+    ]
+    assert text_of(*rows(("10", "if", "so"), ("11", "do", "it"))) is None
+    assert text_of(*rows(("Leipzig", "4 March"), ("Landlord", "Tenant"))) is None
+
+
+def test_labels_above_their_values_in_boxes_of_several_widths_are_tables() -> None:
+    personal = [
+        ("Number", "Born", "Class", "Child", "Faith", "Since"),
+        ("10442", "17.03.81", "3", "1,0", "-", "01.09.16"),
+    ]
+    insured = [
+        ("Number", "Insurance", "Tax no.", "Days left"),
+        ("65 170381 M 8", "A fund of the North", "48 221 907", "17"),
+    ]
+    found = text_of(
+        *rows(*personal, columns=(52, 134, 216, 298, 380, 462)),
+        *rows(*insured, first=2, columns=(52, 175, 298, 421)),
+    )
+    assert found is not None
+    for line in (*personal, *insured):
+        assert f"| {' | '.join(line)} |\n" in found
+
+
+def test_narrow_gaps_separate_the_columns_of_a_table_that_others_reveal() -> None:
+    body = [
+        ("Iron", "   9", "g/l", "13-150"),
+        ("Zinc", "  12", "mg/l", "9-18"),
+        ("Salt", "1.25", "g/l", "1-2"),
+    ]
+    table = [("Test", "Size", "Unit", "Limits"), *body]
+    lines = rows(*table, columns=(50, 200, 227, 350))
+    found = text_of(
+        *[(left + 5 * (len(text) - len(text.lstrip())), line, text.lstrip()) for left, line, text in lines]
+    )
+    assert found is not None
+    assert found.startswith("\n| Test | Size | Unit | Limits |\n")
+    assert "| Zinc | 12 | mg/l | 9-18 |\n" in found
+
+
+def test_a_gap_may_be_narrow_where_the_spaces_of_the_file_are_characters() -> None:
+    """Only a gap without a space: a wide one is of justified text."""
+    cells = rows(
+        ("A tea", "Time", "Heat"),
+        ("Green", "3 min", "70 C"),
+        ("Black", "5 min", "90 C"),
+        columns=(50, 82, 114),
+    )
+    found = arranged(list(characters(cells, WIDTH)))[0]
+    assert found is not None
+    assert found.endswith("| Green | 3 min | 70 C |\n| Black | 5 min | 90 C |\n\n")
+    assert text_of(*cells) is None
+    spaced = [(left, line, f"{text} ") for left, line, text in cells]
+    assert arranged(list(characters(spaced, WIDTH)))[0] is None
+
+
+def test_clauses_and_indented_lines_with_their_numbers_are_not_tables() -> None:
+    clauses = [("§ 2", "Time of the lease"), ("(1)", "It begins in June."), ("(2)", "It may be ended.")]
+    assert text_of(*rows(*clauses, columns=(50, 90))) is None
+    code = [
+        ("10", "if so:", ""),
+        ("11", "", "then do that, and that again"),
+        ("12", "", "or else that, in the end"),
+        ("13", "else", ""),
+    ]
+    assert text_of(*rows(*code, columns=(50, 90, 180))) is None
+
+
+def test_blocks_next_to_each_other_whose_lines_are_not_level_stay_apart() -> None:
+    address = [
+        (50.0, number, line) for number, line in enumerate(("Mrs Marsh", "14 Orchard Lane", "Northfield"))
+    ]
+    labels = rows(
+        *[("Customer", "4471"), ("Invoice", "NE-118"), ("Date", "4 March"), ("Due", "18 March")],
+        columns=(350, 450),
+        first=0.4,
+    )
+    found = text_of(*address, *[(left, line * 1.3, text) for left, line, text in labels])
+    assert found is not None
+    assert found.startswith("Mrs Marsh\n14 Orchard Lane\nNorthfield\n\n| Customer | 4471 |\n")
+    # Two columns in their order, of which one is short.
+    left = [(50.0, number, f"Skill {number}") for number in range(6)]
+    right = [(200.0, 1.15 * number, f"Planned the lines of plant {number}") for number in range(6)]
+    assert text_of(*left, *right) is None
+
+
+def test_a_block_next_to_a_table_stays_apart_if_a_few_of_their_lines_are_level() -> None:
+    address = [
+        (50.0, number, line) for number, line in enumerate(("Mrs Marsh", "14 Orchard Lane", "Northfield"))
+    ]
+    policy = [
+        (250, 0, "Policy"),
+        (250, 1, "number"),
+        (400, 0, "HC-7730"),
+        (250, 2.4, "Phone"),
+        (400, 2.4, "0330"),
+    ]
+    assert text_of(*address, *policy, (250, 3.8, "Date"), (400, 3.8, "4 March")) == (
+        "Mrs Marsh\n14 Orchard Lane\nNorthfield\n\n| Policy number | HC-7730 |\n| --- | --- |\n"
+        "| Phone | 0330 |\n| Date | 4 March |\n\n"
+    )
+
+
+def test_values_of_a_form_that_are_a_bit_higher_than_their_labels_stand_with_them() -> None:
+    names = ("Name", "Street", "IBAN")
+    labels = [(50.0, 2.0 * number, name) for number, name in enumerate(names)]
+    values = [(200.0, 2.0 * number - 0.3, f"the {name}") for number, name in enumerate(names)]
+    assert text_of(*labels, *values) == (
+        "\n| Name | the Name |\n| --- | --- |\n| Street | the Street |\n| IBAN | the IBAN |\n\n"
+    )
+
+
 def test_the_lines_of_a_cell_belong_together_and_a_row_without_a_first_cell_does_not() -> None:
     table = rows(
         *(("Kind", "Use", "Price"), ("Green", "for the morning", "3"), ("", "and the noon", "")),
@@ -118,6 +261,40 @@ def test_the_lines_of_a_cell_belong_together_and_a_row_without_a_first_cell_does
     assert found is not None
     assert "| Green | for the morning and the noon | 3 |\n" in found
     assert "| Black | for guests | 5 |\n|  | for the cold | 6 |\n" in found
+
+
+def test_the_lines_of_a_cell_belong_together_where_the_file_returns_to_its_row() -> None:
+    def cells(row: float, *columns: tuple[str, ...]) -> list[Line]:
+        return [
+            (left, row + number, line)
+            for left, lines in zip((50, 200, 400), columns, strict=True)
+            for number, line in enumerate(lines)
+        ]
+
+    found = text_of(
+        *cells(0, ("Code",), ("Meaning",), ("Remedy",)),
+        *cells(1.3, ("E15",), ("Water in the", "base tray"), ("Close the tap", "and call us")),
+        *cells(3.6, ("E18", "or E19"), ("No water",), ("Open the tap",)),
+        *cells(5.9, ("E22",), ("Fil\x02", "ter clogged"), ("Clean it",)),
+    )
+    assert found is not None
+    assert "| E15 | Water in the base tray | Close the tap and call us |\n" in found
+    assert "| E18 or E19 | No water | Open the tap |\n" in found
+    assert "| E22 | Filter clogged | Clean it |\n" in found
+    header = [
+        cells(0, ("NIC", "letter"), ("Earnings at", "limit"), ("Earnings", "above")),
+        cells(2.2, ("A",), ("6",), ("7",)),
+    ]
+    found = text_of(*header[0], *header[1], *cells(3.4, ("B",), ("8",), ("9",)))
+    assert found is not None
+    assert found.startswith("\n| NIC letter | Earnings at limit | Earnings above |\n")
+
+
+def test_the_lines_of_a_cell_may_be_far_apart_as_some_fonts_have_low_boxes() -> None:
+    cells = [(50.0, 2.0, "Things away"), (50.0, 3.7, "from home"), (200.0, 2.0, "4,000"), (350.0, 2.0, "100")]
+    found = text_of(*rows(("Section", "Limit", "Excess")), *cells, *rows(("Cycles", "800", "50"), first=5.7))
+    assert found is not None
+    assert "| Things away from home | 4,000 | 100 |\n" in found
 
 
 def test_the_sums_below_a_table_are_rows_of_their_own() -> None:
@@ -181,3 +358,10 @@ def test_a_row_of_many_parts_takes_no_longer_than_it_must() -> None:
     spent = os.times().user
     assert text_of(*((number * 30.0, 0, "x") for number in range(20_000))) is None
     assert os.times().user - spent < 3
+
+
+def test_lines_that_end_with_the_hyphen_of_a_browser_are_joined() -> None:
+    assert (
+        undivided("An informa‐\ntion of the Gas‐\nUnion, 2‐\nor 3.")
+        == "An information of the Gas-Union, 2‐\nor 3."
+    )

@@ -34,6 +34,11 @@ def test_a_word_divided_at_the_end_of_a_line_is_joined() -> None:
     assert read(PAPER, pdf(["The systemd-\nInit."])).text == "The systemd-Init.\n"
 
 
+def test_a_title_that_is_divided_at_a_hyphen_keeps_it() -> None:
+    said = [(12, "First"), (10, SAID), (10, SAID), (12, "Second"), (10, SAID), (10, SAID)]
+    assert read(PAPER, pdf([sized((20, "The Gas-"), (20, "Union"), *said)])).title == "The Gas-Union"
+
+
 def test_accents_printed_over_letters_are_part_of_them() -> None:
     def shown(apart: int) -> str:
         text = f"[(Instalaci\xc2) {apart} (on de program\xc8) 333 (as)] TJ"
@@ -95,6 +100,43 @@ def test_notes_and_comments_on_highlights_follow_the_text_of_their_page() -> Non
     blank = read(Path("a.pdf"), pdf([""], annotations=annotations))
     assert "Note: da?\n" in blank.text
     assert blank.places == [(1, "p. 1")]
+
+
+def test_the_values_of_form_fields_stand_with_their_labels() -> None:
+    names = ("Name", "Street", "IBAN")
+    said = "I allow the club to collect the fee from the account that is named above."
+    page = placed(*((72, 700 - 30 * row, name) for row, name in enumerate(names)), (72, 580, said))
+    widgets = b"".join(
+        b"\n%d 0 obj << /Subtype /Widget /FT /Tx /T (%d) /V (the %s) /DA (/Helv 10 Tf 0 g)"
+        b" /Rect [200 %d 400 %d] >> endobj" % (90 + row, row, name.encode(), 694 - 30 * row, 712 - 30 * row)
+        for row, name in enumerate(names)
+    )
+    note = b"<< /Subtype /Text /Rect [0 0 9 9] /Contents (Check it.) >>"
+    data = pdf([page], annotations=note + b" 90 0 R 91 0 R 92 0 R")
+    form = b"/AcroForm << /Fields [90 0 R 91 0 R 92 0 R] /NeedAppearances true >> /Pages 2 0 R"
+    found = read(PAPER, data.replace(b"/Pages 2 0 R", form, 1).replace(b"\nxref", widgets + b"\nxref"))
+    table = "| Name | the Name |\n| --- | --- |\n| Street | the Street |\n| IBAN | the IBAN |\n"
+    assert found.text == f"{table}\n{said}\n\nNote: Check it.\n"
+
+
+def mapped(data: bytes, codes: str) -> bytes:
+    """A PDF whose font F1 has these codes as text, lines such as "<91> <F0B7>", and no others."""
+    count = len(codes.splitlines())
+    space = "1 begincodespacerange <00> <FF> endcodespacerange"
+    cmap = f"{space} {count} beginbfchar {codes} endbfchar".encode()
+    stream = b"\n90 0 obj << /Length %d >>\nstream\n%s\nendstream endobj\nxref" % (len(cmap), cmap)
+    return data.replace(b"/Helvetica >>", b"/Helvetica /ToUnicode 90 0 R >>", 1).replace(b"\nxref", stream, 1)
+
+
+def test_bullets_of_symbol_fonts_are_bullets() -> None:
+    listed = mapped(pdf(["‘ Rust and wear\n’ Theft"]), "<91> <F0B7>\n<92> <F0A7>")
+    assert read(PAPER, listed).text == "• Rust and wear\n▪ Theft\n"
+
+
+def test_characters_beyond_the_basic_plane_are_kept_in_tables() -> None:
+    cells = [(x, 700 - 14 * row, f"{text} ‘") for row in range(3) for x, text in ((72, "a"), (200, "b"))]
+    text = read(PAPER, mapped(pdf([placed(*cells)]), "<91> <D835DC63>")).text
+    assert text == "| a 𝑣 | b 𝑣 |\n| --- | --- |\n| a 𝑣 | b 𝑣 |\n| a 𝑣 | b 𝑣 |\n"
 
 
 def test_pages_without_text_are_named() -> None:
@@ -312,6 +354,20 @@ def test_a_heading_or_a_line_of_text_below_a_table_is_none_of_its_rows() -> None
     table = "| Kind | Minutes |\n| --- | --- |\n| Green | 3 |\n| Black | 5 |\n"
     paper = read(PAPER, pdf(["\n".join(shown).encode()]))
     assert paper.text == f"# Leaves\n\n{table}\n# Bags\n\n{table}\nTime it.\n"
+
+
+def test_a_numbered_heading_below_a_table_is_none_of_its_rows() -> None:
+    cells = [("E15", "Water"), ("E18", "No inlet"), ("E22", "Filter")]
+    rows = placed(
+        *[
+            (x, 700 - 14 * row, cell)
+            for row, line in enumerate(cells)
+            for x, cell in zip((72, 200), line, strict=True)
+        ]
+    )
+    heading = b" BT /F1 14 Tf 72 640 Td (7) Tj 90 0 Td (Customer service) Tj ET"
+    text = read(PAPER, pdf([rows + heading])).text
+    assert text.endswith("| E22 | Filter |\n\n7 Customer service\n")
 
 
 def test_the_levels_of_numbered_headings_are_those_of_their_numbers() -> None:
