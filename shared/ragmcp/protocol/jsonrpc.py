@@ -181,9 +181,13 @@ def _invalid(message: _Envelope, id: Id | None, reason: str) -> Unreadable:
 def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Unreadable:
     """Classify JSON of the wrong shape, with its id if that is valid."""
     try:
+        # A wrong type is reported before the text behind it is read, which may not be JSON.
+        msgspec.json.decode(line, type=Raw)
         members = _loose.decode(line)
-    except DECODE_ERRORS:
+    except msgspec.ValidationError:
         return Unreadable(None, errors.InvalidRequest("it must be a JSON object"))
+    except DECODE_ERRORS as malformed:
+        return _unreadable(bytes(line), malformed)
     return _with_id(members, errors.InvalidRequest(str(error)))
 
 
