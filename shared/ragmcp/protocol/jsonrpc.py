@@ -244,8 +244,7 @@ _TAIL_ID = re.compile(rb'[,{]\s*"id"\s*:\s*' + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\
 def salvaged(head: bytes, tail: bytes, error: errors.NotJson | errors.MessageTooLarge) -> Unreadable:
     """A message of which only the two ends are usable, with its id, so that its sender gets an answer."""
     found = _HEAD_ID.match(head) or _TAIL_ID.search(tail[-512:])
-    id = _valid_id(found[1]) if found else None
-    return Unreadable(id, error, _HEAD_RESPONSE.match(head) is not None)
+    return Unreadable(_valid_id(found[1]) if found else None, error, _HEAD_RESPONSE.match(head) is not None)
 
 
 def encode_request(id: Id, method: str, params: Any) -> bytes:
@@ -292,7 +291,8 @@ def error_object(error: Exception, id: Id | None) -> ErrorObject:
     if isinstance(error, errors.RemoteProtocolError):
         return ErrorObject(error.rpc_code, str(error), error.data(id))
     if isinstance(error, errors.InputDeclined):
-        return ErrorObject(error.rpc_code, str(error), {"errorCode": error.code})
+        data: dict[str, Any] = {"errorCode": error.code, "details": {}, "requestId": id}
+        return ErrorObject(error.rpc_code, str(error), data)
     if not isinstance(error, errors.ToolError):  # Internal errors are logged, and not shown to the peer.
         reason = (
             str(error) if isinstance(error, errors.NotEncodable) else "The server failed; its log says more."
