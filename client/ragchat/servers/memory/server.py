@@ -38,7 +38,7 @@ T = TypeVar("T")
 FILE_TOOLS = frozenset(
     {
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
-        *("add_sources", "remove_source", "sync_sources", "backup_memory"),
+        *("add_sources", "list_sources", "remove_source", "sync_sources", "backup_memory"),
     }
 )
 # Why the mirror has other settings than the memory of this machine.

@@ -125,6 +125,16 @@ async def test_files_that_the_user_names_are_loaded_beside_a_server_that_may_rea
             assert copied.documents == 1
 
 
+async def test_a_source_beside_a_server_that_may_read_no_files_is_readable(tmp_path: Path) -> None:
+    (notes := tmp_path / "notes").mkdir()
+    async with open_memory(settings_in(tmp_path)) as memory:
+        await memory.add_sources([str(notes)])
+        with http_memory(tmp_path) as server:
+            async with open_memory(settings_in(tmp_path)) as beside:
+                assert beside.url == server.root
+                assert [source.problem for source in await beside.sources()] == [""]
+
+
 async def test_a_server_that_needs_a_token_is_found_without_one(tmp_path: Path) -> None:
     with http_memory(tmp_path, RAGMEMORY_TOKEN=TOKEN) as server:
         assert server.told["authorization"] == "bearer"
