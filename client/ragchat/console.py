@@ -159,10 +159,11 @@ class Console:
         rows: Sequence[Sequence[object]],
         empty: str = "",
         more: str = "",
+        failure: Failure | None = None,
     ) -> None:
-        """Print the result: `value` as JSON, or a table and the note `more`; without rows, `empty`."""
+        """Print the result: `value` with `failure` as JSON, or a table and `more`; without rows, `empty`."""
         if self.json:
-            self.document(value)
+            self.document(value, failure)
             return
         if rows or not empty:
             self.table(header, rows)

@@ -126,6 +126,8 @@ def test_wrong_usage_leaves_with_2_and_says_why_on_stderr(
         ("ask hi -x", "ragchat ask", "there is no option -x; `ragchat ask --help` lists them"),
         ("ask -model m hi", "ragchat ask", "there is no option -model; did you mean --model?"),
         ("-x", "ragchat", "there is no option -x; `ragchat --help` lists them"),
+        ("--json ls", "ragchat", "there is no option --json; `ragchat --help` lists them"),
+        ("ask hi --bogus", "ragchat ask", "there is no option --bogus; `ragchat ask --help` lists them"),
         ("memory -x ls", "ragchat memory", "there is no option -x; `ragchat memory --help` lists them"),
         ("memory stats all", "ragchat memory stats", "unrecognized arguments: all"),
         ("inject", "ragchat inject", None),

@@ -355,7 +355,7 @@ def prompts() -> Iterator[str]:
 
 
 def errors() -> Iterator[str]:
-    """One line a code, with the sentences of its errors."""
+    """One line a code, with the sentences of its errors, or what they are about."""
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             if path.stem != "__main__":
@@ -365,6 +365,8 @@ def errors() -> Iterator[str]:
     for root in (StructuredError, RagMcpError):
         for kind in subclasses(root):
             code, sentence = getattr(kind, "code", ""), getattr(kind, "sentence", "")
+            if "__str__" in vars(kind):  # The sentence has no template.
+                sentence = (kind.__doc__ or "").partition("\n")[0]
             if kind.__module__.startswith(names) and isinstance(code, str) and code and sentence:
                 sentences.setdefault(code, set()).add(plain(sentence))
     yield from ("| code | sentence |", "|---|---|")

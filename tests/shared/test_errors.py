@@ -212,4 +212,5 @@ def test_the_hint_of_a_tool_error_is_apart_from_its_message() -> None:
 def test_that_the_user_declined_is_told_without_details() -> None:
     error = errors.InputDeclined("The user declined.")
     wire = error_object(error, 7)
-    assert (wire.code, wire.message, wire.data) == (-1, "The user declined.", {"errorCode": "INPUT_DECLINED"})
+    assert (wire.code, wire.message) == (-1, "The user declined.")
+    assert wire.data == {"errorCode": "INPUT_DECLINED", "details": {}, "requestId": 7}

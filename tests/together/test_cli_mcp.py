@@ -60,8 +60,9 @@ def test_a_server_of_a_project_is_disabled_without_a_change_of_its_file(ragchat:
     assert ragchat("mcp", "enable", "theirs").out == "theirs: waits for your consent\n"
     assert file.read_bytes() == before
     file.write_text(json.dumps({"mcpServers": {"theirs": {"command": "x", "disabled": True}}}))
-    done = ragchat("mcp", "enable", "theirs")
-    assert (done.code, ".mcp.json disables it" in done.err) == (1, True)
+    done = ragchat("mcp", "enable", "theirs", "--json")
+    assert (done.code, ".mcp.json disables theirs." in done.err) == (1, True)
+    assert (done.json["state"], done.json["error"]["code"]) == ("disabled", "SERVER_NOT_READY")
 
 
 def test_a_program_that_is_not_there_is_named_when_its_server_is_added(ragchat: Program) -> None:

@@ -129,6 +129,16 @@ def test_an_injected_report_is_marked_and_is_no_evidence_for_the_next_one(
     assert not [prompt for prompt in prompts(server) if "Everyone likes" in prompt.split("The claims:")[0]]
 
 
+def test_a_report_that_cannot_be_stored_is_printed_with_the_error(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    ragchat = program(tmp_path, server)
+    ragchat.environ["RAGCHAT_MEMORY_READ_ONLY"] = "true"
+    done = ragchat("research", "--json", "--inject", QUESTION)
+    assert (done.code, done.json["error"]["code"]) == (1, "MEMORY_READ_ONLY")
+    assert done.json["citations"]
+
+
 def test_without_a_model_the_findings_are_ranked_cited_and_grouped_by_document(
     tmp_path: Path, server: OpenAIServer
 ) -> None:

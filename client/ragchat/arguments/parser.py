@@ -89,8 +89,9 @@ class Parser(argparse.ArgumentParser):
     def _guess(self, word: str, known: Iterable[str]) -> str:
         import difflib
 
-        near = difflib.get_close_matches(word, [*known], n=1)
-        return f"did you mean {near[0]}?" if near else f"`{self.prog} --help` lists them"
+        names = {name.lstrip("-"): name for name in known}  # Dashes would make short options alike.
+        near = difflib.get_close_matches(word.lstrip("-"), names, n=1)
+        return f"did you mean {names[near[0]]}?" if near else f"`{self.prog} --help` lists them"
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:

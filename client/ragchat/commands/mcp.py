@@ -135,11 +135,12 @@ def _switch(run: Invocation, *, disabled: bool) -> int:
     permissions.disable(_find(run, run.arguments.name), disabled=disabled)
     config = _find(run, run.arguments.name)
     state = _state(config, permissions)
-    run.console.result(_described(config) | {"state": state}, f"{config.name}: {state}")
+    failure: Failure | None = None
     if config.disabled and not disabled:
-        run.console.note(f"{config.file} disables it: change it there.")
-        return 1
-    return 0
+        failure = Failure("SERVER_NOT_READY", f"{config.file} disables {config.name}.", "Change it there.")
+        run.console.failure(failure)
+    run.console.result(_described(config) | {"state": state}, f"{config.name}: {state}", failure=failure)
+    return 1 if failure else 0
 
 
 async def test(run: Invocation) -> int:

@@ -15,6 +15,7 @@ from ragchat.commands import transfer
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
 from ragchat.commands.stdin import confirm
+from ragchat.console import describe
 from ragchat.errors import (
     NoDocumentMatches,
     NotebookExists,
@@ -118,6 +119,7 @@ async def ls(run: Invocation) -> int:
         header,
         rows,
         empty,
+        failure=describe(errors[0]) if errors else None,
     )
     for error in errors if not run.console.json else ():
         run.console.note(f"{error} {error.hint}".rstrip())

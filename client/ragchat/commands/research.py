@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from ragchat.commands.ask import show_turn
 from ragchat.commands.invocation import Invocation
+from ragchat.console import Failure, describe
 from ragchat.conversation import SaveMode
-from ragchat.ingest.loading import load_text
+from ragchat.errors import RagChatError
 from ragchat.sessions.document import report_as_document
 from ragchat.turn.events import Emit
 from ragchat.turn.types import Turn
@@ -31,12 +32,15 @@ async def research(run: Invocation) -> int:
         run.note_servers(conversation.servers)
         [report] = reports
         stored: dict[str, Any] = {}
-        error = ""
+        failure: Failure | None = None
         if arguments.inject:
-            text, metadata = report_as_document(report.turn)
-            document = await load_text(conversation.memory, text, metadata)
-            stored, error = {"stored": document.uri}, document.error or ""
-            run.console.note(error or f"Stored as {document.uri}.")
+            try:
+                document = await conversation.memory.inject(*report_as_document(report.turn))
+            except RagChatError as error:
+                run.console.failure(failure := describe(error))
+            else:
+                stored = {"stored": document.uri}
+                run.console.note(f"Stored as {document.uri}.")
     if run.console.json:
-        run.console.document({**report.public(), "notices": notices, **stored})
-    return 1 if error else 0
+        run.console.document({**report.public(), "notices": notices, **stored}, failure)
+    return 1 if failure else 0

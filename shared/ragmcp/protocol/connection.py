@@ -104,13 +104,10 @@ class Connection(Generic[Waiter]):
 
     def receive_message(self, message: Line) -> list[Event[Waiter]]:
         """The events of one complete message or batch. Never raises."""
-        if jsonrpc.is_batch(message):
-            return list(self._receive_batch(message))
-        return list(self._receive(jsonrpc.parse(message), None))
+        is_batch = self.batches and jsonrpc.is_batch(message)
+        return list(self._receive_batch(message) if is_batch else self._receive(jsonrpc.parse(message), None))
 
     def _receive_batch(self, line: Line) -> Iterable[Event[Waiter]]:
-        if not self.batches:
-            return self._unusable(None, InvalidRequest("there are no batches in this protocol revision"))
         messages = jsonrpc.parse_batch(line)
         if isinstance(messages, Unreadable):  # "A single Response object", not an array of one.
             return self._receive(messages, None)

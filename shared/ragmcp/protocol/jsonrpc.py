@@ -181,9 +181,13 @@ def _invalid(message: _Envelope, id: Id | None, reason: str) -> Unreadable:
 def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Unreadable:
     """Classify JSON of the wrong shape, with its id if that is valid."""
     try:
+        # A wrong type is reported before the text behind it is read, which may not be JSON.
+        msgspec.json.decode(line, type=Raw)
         members = _loose.decode(line)
-    except DECODE_ERRORS:
+    except msgspec.ValidationError:
         return Unreadable(None, errors.InvalidRequest("it must be a JSON object"))
+    except DECODE_ERRORS as malformed:
+        return _unreadable(bytes(line), malformed)
     return _with_id(members, errors.InvalidRequest(str(error)))
 
 
@@ -240,8 +244,7 @@ _TAIL_ID = re.compile(rb'[,{]\s*"id"\s*:\s*' + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\
 def salvaged(head: bytes, tail: bytes, error: errors.NotJson | errors.MessageTooLarge) -> Unreadable:
     """A message of which only the two ends are usable, with its id, so that its sender gets an answer."""
     found = _HEAD_ID.match(head) or _TAIL_ID.search(tail[-512:])
-    id = _valid_id(found[1]) if found else None
-    return Unreadable(id, error, _HEAD_RESPONSE.match(head) is not None)
+    return Unreadable(_valid_id(found[1]) if found else None, error, _HEAD_RESPONSE.match(head) is not None)
 
 
 def encode_request(id: Id, method: str, params: Any) -> bytes:
@@ -288,7 +291,8 @@ def error_object(error: Exception, id: Id | None) -> ErrorObject:
     if isinstance(error, errors.RemoteProtocolError):
         return ErrorObject(error.rpc_code, str(error), error.data(id))
     if isinstance(error, errors.InputDeclined):
-        return ErrorObject(error.rpc_code, str(error), {"errorCode": error.code})
+        data: dict[str, Any] = {"errorCode": error.code, "details": {}, "requestId": id}
+        return ErrorObject(error.rpc_code, str(error), data)
     if not isinstance(error, errors.ToolError):  # Internal errors are logged, and not shown to the peer.
         reason = (
             str(error) if isinstance(error, errors.NotEncodable) else "The server failed; its log says more."

@@ -102,3 +102,12 @@ async def test_a_notebook_whose_conversations_cannot_be_released_stays(
     assert load(folder_of(run.settings), "mine").instructions == "Be brief."
     assert await notebook.rm(run_of("notebook", "rm", "mine")) == 0
     assert await notebook.rm(run_of("notebook", "rm", "mine")) == 1
+
+
+def test_a_list_with_a_notebook_that_cannot_be_used_has_the_error(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path)
+    ragchat("notebook", "new", "mine")
+    (ragchat.home / "config" / "notebooks" / "broken.toml").write_text("[", "utf-8")
+    done = ragchat("notebook", "ls", "--json")
+    assert (done.code, done.json["error"]["code"]) == (1, "NOTEBOOK_UNUSABLE")
+    assert [one["name"] for one in done.json["notebooks"]] == ["mine"]

@@ -214,6 +214,15 @@ def test_a_batch_is_refused_where_the_revision_has_none() -> None:
     assert (answer["id"], answer["error"]["code"]) == (None, -32600)
 
 
+@pytest.mark.parametrize("line", [b'[{"jsonrpc":"2.0","method":"m"},{"jsonrpc"]', b"[1,", b"5 5"])
+@pytest.mark.parametrize("batches", [False, True])
+def test_a_line_that_is_not_json_is_a_parse_error_whatever_it_begins_with(line: bytes, batches: bool) -> None:
+    connection = server()
+    connection.batches = batches
+    (answer,) = replies(connection.receive(line + b"\n"))
+    assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+
+
 def test_the_answers_of_a_batch_leave_together() -> None:
     connection = batching()
     events = connection.receive(batch({"id": 1, "method": "a"}, {"method": "n"}, {"id": 2, "method": "b"}))

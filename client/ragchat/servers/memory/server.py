@@ -38,9 +38,11 @@ T = TypeVar("T")
 FILE_TOOLS = frozenset(
     {
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
-        *("add_sources", "remove_source", "sync_sources", "backup_memory"),
+        *("add_sources", "list_sources", "remove_source", "sync_sources", "backup_memory"),
     }
 )
+# Tools that look at the user's files, but work without them: restoring says what the next sync will do.
+LOOKING_TOOLS = frozenset({"restore_version"})
 # Why the mirror has other settings than the memory of this machine.
 ORIGIN = "a mirror of uploaded files"
 # Seconds that `/mcp` waits for the tools of a server that has just died.
@@ -51,8 +53,8 @@ class MemoryServer(ManagedServer):
     """An async context manager: entering starts the server in the background.
 
     `url` is the address of a running server; "": our own process. Our own process replaces a found server for
-    FILE_TOOLS, and for all tools once that server has ended. For a server that is not the user's own on this
-    machine, `mirror` is the process of our own that reads files, and its settings.
+    FILE_TOOLS and LOOKING_TOOLS, and for all tools once that server has ended. For a server that is not the
+    user's own on this machine, `mirror` is the process of our own that reads files, and its settings.
     """
 
     def __init__(
@@ -131,11 +133,9 @@ class MemoryServer(ManagedServer):
         timeout: float | None = None,
     ) -> T:
         """Like `Supervised.ask`. Raises FilesElsewhere for FILE_TOOLS of a server with a mirror."""
-        if what in FILE_TOOLS:
-            # A path would refer to another file there.
-            if self._mirror is not None:
-                raise FilesElsewhere(self.url)
-        elif self._client is not None:
+        if what in FILE_TOOLS and self._mirror is not None:
+            raise FilesElsewhere(self.url)  # A path would refer to another file there.
+        if self._client is not None and what not in FILE_TOOLS | LOOKING_TOOLS:
             try:
                 with time_limit(what, timeout):
                     return await request(self._client)

@@ -54,7 +54,10 @@ _PAGE_NUMBER = re.compile(r"\bpage (\d+)", re.IGNORECASE)
 
 
 async def verify(path: Path, busy_seconds: float, on_progress: OnProgress) -> Verified:
-    """Check everything in the file; the problems are sentences that end with what to do."""
+    """Check everything in the file; the problems are sentences that end with what to do.
+
+    Raises NotAMemory, MemoryTooNew, MemoryUnusable.
+    """
     checks: Sequence[tuple[str, _Check]] = (
         ("The file", _file),
         ("References", _references),
@@ -68,6 +71,7 @@ async def verify(path: Path, busy_seconds: float, on_progress: OnProgress) -> Ve
         async with _opened(path, busy_seconds) as connection:
             if await wal.pragma(connection, "schema_version") == 0:
                 return Verified(ok=True, problems=[])  # nothing was ever stored
+            await connections.check(connection, path)
             for number, (name, check) in enumerate(checks):
                 await on_progress(number, len(checks), name)
                 try:

@@ -125,6 +125,30 @@ async def test_files_that_the_user_names_are_loaded_beside_a_server_that_may_rea
             assert copied.documents == 1
 
 
+async def test_a_source_beside_a_server_that_may_read_no_files_is_readable(tmp_path: Path) -> None:
+    (notes := tmp_path / "notes").mkdir()
+    async with open_memory(settings_in(tmp_path)) as memory:
+        await memory.add_sources([str(notes)])
+        with http_memory(tmp_path) as server:
+            async with open_memory(settings_in(tmp_path)) as beside:
+                assert beside.url == server.root
+                assert [source.problem for source in await beside.sources()] == [""]
+
+
+@pytest.mark.full
+async def test_a_restored_file_is_told_of_the_next_sync_beside_a_server_that_may_read_none(
+    tmp_path: Path,
+) -> None:
+    (file := tmp_path / "notes" / "tea.md").parent.mkdir()
+    with http_memory(tmp_path):
+        async with open_memory(settings_in(tmp_path)) as memory:
+            await memory.add_sources([str(file.parent)])
+            for degrees in (75, 80):
+                file.write_text(f"Green tea is brewed at {degrees} degrees.\n", "utf-8")
+                await load_files(memory, [file])
+            assert (await memory.restore(file.as_uri(), None)).next_sync == "updated"
+
+
 async def test_a_server_that_needs_a_token_is_found_without_one(tmp_path: Path) -> None:
     with http_memory(tmp_path, RAGMEMORY_TOKEN=TOKEN) as server:
         assert server.told["authorization"] == "bearer"

@@ -11,6 +11,7 @@ import pytest
 
 from ragcommon.contract.maintenance import Verified
 from ragcommon.sqlite.wal import identity
+from ragmemory.errors import NotAMemory
 from tests.support.memories import EMBEDDER, write_of
 from tests.support.stores import store_at
 
@@ -72,6 +73,12 @@ async def test_a_whole_memory_has_no_problems_and_is_not_changed(path: Path) -> 
 async def test_a_memory_that_is_not_there_has_no_problems_and_stays_away(tmp_path: Path) -> None:
     assert await verified(tmp_path / "m.db") == Verified(True, [])
     assert identity(tmp_path / "m.db") is None
+
+
+async def test_the_database_of_another_program_is_no_damaged_memory(tmp_path: Path) -> None:
+    changed(path := tmp_path / "addresses.db", "CREATE TABLE people (name TEXT)")
+    with pytest.raises(NotAMemory, match="another program"):
+        await verified(path)
 
 
 @pytest.mark.parametrize(
