@@ -131,13 +131,13 @@ class Ocr:
             return Recognised("", problem=_reason(error))
 
     async def _without_lines(self, command: Sequence[str], image: Image, page: Recognised) -> Recognised:
-        """The page as it is read without ruled lines, if that finds more text."""
+        """The page as it is read without ruled lines, if that finds more text; little confidence is noise."""
         from ragmemory.files.ocr_lines import without_lines
 
         with anyio.move_on_after(PAGE_SECONDS), suppress(ValueError, OSError, _Failed):
             if plain := await to_thread.run_sync(without_lines, image.data):
                 other = await to_thread.run_sync(_recognised, await _output(command, plain), plain)
-                page = max(page, other, key=lambda one: len(one.text))
+                page = max(page, other, key=lambda one: len(one.text) * one.confidence)
         return page
 
 

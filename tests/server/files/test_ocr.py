@@ -178,6 +178,17 @@ async def test_a_page_with_ruled_lines_is_read_without_them_if_that_finds_more(t
     assert (await read(tmp_path / "a.pdf", ruled, fewer)).text == "Hello\n\nworld\n"
     none = program(tmp_path, f"print({one} if b'\\0' * 400 in data else '')")
     assert (await read(tmp_path / "a.pdf", ruled, none)).text == "Hello\n"
+    noise = repr((HEAD + "5\t1\t1\t1\t1\t1\t0\t0\t9\t9\t45\t|=~_Hell0_=~|\n").strip())
+    noisy = program(tmp_path, f"print({noise} if b'\\0' * 400 in data else {more})")
+    assert (await read(tmp_path / "a.pdf", ruled, noisy)).text == "Hello\n\nworld\n"
+
+
+@posix
+async def test_a_page_whose_print_is_in_words_is_read_once(tmp_path: Path) -> None:
+    ruled = pdf([scan(b"4 w 72 400 m 540 400 l S")])
+    counts = "note.open('a').write('x')\n"
+    await read(tmp_path / "a.pdf", ruled, program(tmp_path, counts + says(95)))
+    assert (tmp_path / "note").read_text() == "x"
 
 
 @posix
