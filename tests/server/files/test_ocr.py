@@ -172,7 +172,9 @@ async def test_what_the_program_does_to_a_page_is_said(tmp_path: Path, body: str
 async def test_a_page_with_ruled_lines_is_read_without_them_if_that_finds_more(tmp_path: Path) -> None:
     ruled = pdf([scan(b"4 w 72 400 m 540 400 l S 72 300 m 540 300 l S")])
     one, more = (
-        repr((HEAD + row).strip()) for row in ("5\t1\t1\t1\t1\t1\t0\t0\t9\t9\t95\tHello\n", ROWS.format(95))
+        repr((HEAD + row).strip())
+        # A word over the upper one of the two lines, and two words over both.
+        for row in ("5\t1\t1\t1\t1\t1\t0\t0\t9999\t1800\t95\tHello\n", ROWS.format(95))
     )
     fewer = program(tmp_path, f"print({one} if b'\\0' * 400 in data else {more})")
     assert (await read(tmp_path / "a.pdf", ruled, fewer)).text == "Hello\n\nworld\n"
