@@ -33,7 +33,8 @@ async def evaluate(run: Invocation) -> int:
         path = Path(await anyio.Path(run.arguments.set).resolve())
         script, loaded = str(path), load_script(path)
         questions = cases_of_script(loaded, path)
-        run = replace(run, overrides=loaded.script.overrides(path.parent))
+        changed = loaded.script.overrides(path.parent, names_memory=not run.names_memory)
+        run = replace(run, overrides=changed)
     settings = run.settings
     async with EvaluationStore(sessions_path(settings)) as store:
         cases = questions if script else await store.cases()

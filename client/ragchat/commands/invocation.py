@@ -66,6 +66,11 @@ class Invocation:
 
         return user_path(self.arguments.config) if self.arguments.config else None
 
+    @property
+    def names_memory(self) -> bool:
+        """Whether an option names the memory."""
+        return bool(self.arguments.memory or self.arguments.server)
+
     def _flags(self) -> dict[str, Any]:
         arguments = self.arguments
         given = {

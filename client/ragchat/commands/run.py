@@ -29,8 +29,12 @@ async def run(run: Invocation) -> int:
     script = load_script(path)
     report = ScriptReport(script.script.name)
     with tempfile.TemporaryDirectory(prefix="ragchat-run-", ignore_cleanup_errors=True) as own:
-        is_fresh = script.script.memory == FRESH and not (run.arguments.memory or run.arguments.server)
-        changed = {"sessions.path": str(Path(own) / "sessions.db"), **script.script.overrides(path.parent)}
+        names_memory = not run.names_memory
+        is_fresh = script.script.memory == FRESH and names_memory
+        changed = {
+            "sessions.path": str(Path(own) / "sessions.db"),
+            **script.script.overrides(path.parent, names_memory=names_memory),
+        }
         if is_fresh:
             changed |= temporary_memory(Path(own) / "memory.db")
         own_run = replace(run, overrides=changed)

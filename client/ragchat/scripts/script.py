@@ -62,10 +62,13 @@ class Header(Struct, forbid_unknown_fields=True):
     memory: str = FRESH
     model: str = ""
 
-    def overrides(self, folder: Path) -> dict[str, str]:
-        """The settings that it makes; the path of a memory is relative to `folder`. Raises UnknownHome."""
+    def overrides(self, folder: Path, *, names_memory: bool) -> dict[str, str]:
+        """The settings that it makes; the path of a memory is relative to `folder`. Raises UnknownHome.
+
+        Without `names_memory` an option of the command does that.
+        """
         model = {"model.name": self.model} if self.model else {}
-        if self.memory == FRESH:
+        if self.memory == FRESH or not names_memory:
             return model
         if is_database(self.memory):
             return {**model, "memory.path": self.memory, "memory_server.url": ""}

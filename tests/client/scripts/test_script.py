@@ -11,7 +11,7 @@ import pytest
 from ragchat.errors import ScriptInvalid
 from ragchat.scripts import runner as script_runner
 from ragchat.scripts.runner import StepResult, unmet
-from ragchat.scripts.script import Expectation, as_list, load_script
+from ragchat.scripts.script import Expectation, Header, as_list, load_script
 from tests.support.processes import LONGEST_SECONDS
 
 
@@ -19,6 +19,17 @@ def write(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "script.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def test_an_option_that_names_a_memory_leaves_that_of_the_script_with_its_index_out(tmp_path: Path) -> None:
+    header = Header(memory="notes.db", model="offline")
+    assert header.overrides(tmp_path, names_memory=False) == {"model.name": "offline"}
+    assert header.overrides(tmp_path, names_memory=True) == {
+        "model.name": "offline",
+        "memory.path": str(tmp_path / "notes.db"),
+        "memory_server.url": "",
+        "index.url": "",
+    }
 
 
 def test_variables_stand_anywhere_in_a_step(tmp_path: Path) -> None:
