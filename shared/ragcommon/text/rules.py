@@ -23,9 +23,10 @@ PART_END = r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z
 
 # Ends exported conversations. Memory does not take them from folders: old answers would become sources.
 EXPORT_MARK = "<!-- exported by ragchat -->"
-# A line that begins a step of a script of questions, and the keys that only such a step has.
+# In a script of questions: the line that begins a step, what it does, and what it expects.
 STEP = re.compile(r"^[ \t]*\[\[[ \t]*step[ \t]*\]\]", re.MULTILINE)
-STEP_KEY = re.compile(r"^[ \t]*(?:ask|query|inject)[ \t]*=", re.MULTILINE)
+ASK = re.compile(r"^[ \t]*(?:ask|query)[ \t]*=", re.MULTILINE)
+EXPECT = re.compile(r"^[ \t]*(?:expect[ \t]*[.=]|\[[ \t]*step\.expect)", re.MULTILINE)
 
 # A line with its end.
 LINE = re.compile(r"[^\n]*\n|[^\n]+")

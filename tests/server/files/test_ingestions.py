@@ -651,7 +651,7 @@ async def test_a_script_of_questions_is_no_source_of_their_answers(tmp_path: Pat
     step = "[[step]]\nask = 'How hot is tea?'\nexpect = { contains = '75' }\n"
     own = write(folder / "tests.toml", step)
     write(folder / "other.toml", "[[steps]]\nask = 'How hot is tea?'\n")
-    write(folder / "steps.toml", "[[step]]\nname = 'build'\nrun = 'make'\n")
+    write(folder / "steps.toml", "[[step]]\nname = 'build'\nquery = 'SELECT 1'\n")
     write(folder / "step.md", f"A script begins so:\n\n{step}")
     skipped = ("skipped", "is a script of questions for ragchat, and is read only if you name it")
     async with memory_in(tmp_path) as memory:

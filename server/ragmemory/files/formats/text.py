@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from ragcommon.files.decoding import decode
-from ragcommon.text.rules import EXPORT_MARK, FRONT_MATTER, MARKDOWN_NAMES, STEP, STEP_KEY
+from ragcommon.text.rules import ASK, EXPECT, EXPORT_MARK, FRONT_MATTER, MARKDOWN_NAMES, STEP
 from ragmemory.files.formats.file_text import OWN_EXPORT, OWN_SCRIPT, FileText
 from ragmemory.files.formats.note_programs import without_records
 from ragmemory.files.formats.paged import without_page_breaks
@@ -65,7 +65,7 @@ def read(path: Path, data: bytes) -> FileText:
 def _own(path: Path, text: str) -> str:
     if text.rstrip().endswith(EXPORT_MARK):
         return OWN_EXPORT
-    is_script = path.suffix.lower() == ".toml" and STEP.search(text) and STEP_KEY.search(text)
+    is_script = path.suffix.lower() == ".toml" and all(one.search(text) for one in (STEP, ASK, EXPECT))
     return OWN_SCRIPT if is_script else ""
 
 
