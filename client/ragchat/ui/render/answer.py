@@ -106,8 +106,9 @@ class AnswerView:
         self._show_reasoning()
 
     def _show_reasoning(self) -> None:
-        """Show the rest of the reasoning."""
+        """Show the rest of the reasoning, below what is written of the answer."""
         if self._unshown_reasoning.strip():
+            self._stream.finish()
             self._screen.note(self._unshown_reasoning.strip("\n"))
         self._unshown_reasoning = ""
 

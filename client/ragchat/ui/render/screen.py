@@ -98,8 +98,9 @@ def write_lines(console: Console, lines: Iterable[list[Segment]], *, instead_of:
     """Write lines, on a terminal instead of so many lines above the cursor."""
     parts = [segment for line in lines for segment in (*line, Segment.line())]
     if instead_of is not None:
-        # To the first column, as a terminal may have echoed ^C; then up, and erase what is below.
-        code = "\r" + f"\x1b[{instead_of}A" * bool(instead_of) + "\x1b[J"
+        # To the first column, as a terminal may have echoed ^C. Line by line: of a screen that is erased as a
+        # whole, tmux keeps a copy.
+        code = "\r\x1b[2K" + "\x1b[1A\x1b[2K" * instead_of
         parts.insert(0, Segment(code, None, [(ControlType.CARRIAGE_RETURN,)]))
     console.print(Segments(parts), crop=False)
 

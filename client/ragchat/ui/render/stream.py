@@ -138,7 +138,9 @@ class AnswerStream:
 
     def _lines(self, text: str) -> list[list[Segment]]:
         """The lines of a text on a terminal, below an empty one if it begins a further block."""
-        lines = lines_of(self._console, text if self._is_plain else Markdown(text, self.highlight))
+        # A part of a long block ends with a line break, which would be an empty line.
+        part = text.removesuffix("\n") if self._is_plain else Markdown(text, self.highlight)
+        lines = lines_of(self._console, part)
         return [[], *lines] if self._printed and not self._within else lines
 
     def _unfinished(self) -> list[list[Segment]]:

@@ -224,6 +224,23 @@ async def test_reasoning_is_shown_before_the_answer_if_the_user_wants_it(shown: 
     assert err.getvalue() == ("Hot?\nMaybe 75.\n" if shown else "")
 
 
+async def test_reasoning_between_parts_of_an_answer_stays_between_them() -> None:
+    out, file = terminal()
+    view = AnswerView(Screen(out, out, animated=True), shows_reasoning=True)
+
+    async def take(emit: Emit) -> Turn:
+        emit(Delta("Green tea"))
+        view._stream.draw()
+        emit(Reasoning("Hot?\n"))
+        emit(Delta("At 75 degrees"))
+        view._stream.draw()
+        return turn("q")
+
+    await view.show(take)
+    assert file.shown.splitlines()[:3] == ["Green tea", "Hot?", ""]
+    assert file.shown.count("Green tea") == 1
+
+
 async def test_the_spinner_shows_seconds_and_continues_after_a_notice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -107,7 +107,7 @@ async def test_of_a_block_that_grows_only_the_lines_that_differ_are_written() ->
     written = len(file.getvalue())
     stream.take(" one")
     stream.draw()
-    assert file.getvalue()[written:] == "\r\x1b[1A\x1b[Jand its second one\n"
+    assert file.getvalue()[written:] == "\r\x1b[2K\x1b[1A\x1b[2Kand its second one\n"
     written = len(file.getvalue())
     stream.finish()
     assert file.getvalue()[written:] == ""
@@ -140,6 +140,12 @@ async def test_code_has_no_colour_that_is_hard_to_read_on_a_light_or_a_dark_back
     code = 'import os\n\n@cached\ndef brew(n: int = 75) -> str:\n    return "green"  # tea'
     console.print(Markdown(f"```python\n{code}\n```"))
     assert set(re.findall(r"\x1b\[(?:[1-9];)?(\d\d)m", file.getvalue())) == {"32", "35", "36", "39"}
+
+
+async def test_a_long_block_on_a_dumb_terminal_has_no_empty_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    code = "```\n" + "".join(f"line {number} of the code\n" for number in range(MAX_BLOCK // 10)) + "```"
+    assert streamed([code], animated=False) == code
 
 
 async def test_a_dumb_terminal_gets_the_text_as_the_model_wrote_it(monkeypatch: pytest.MonkeyPatch) -> None:
