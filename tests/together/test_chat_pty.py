@@ -165,20 +165,6 @@ def end_by(chat: Terminal, number: signal.Signals) -> None:
     assert "Stopped." in chat.text
 
 
-def test_keys_while_ask_streams_an_answer_are_not_drawn_into_it(start: Start) -> None:
-    held = Reply("Once upon a time there was a kettle that never came to the boil.", hold_after=6)
-    with OpenAIServer([held]) as server:
-        variables = {"RAGCHAT_MODEL_BASE_URL": server.base_url, "OPENAI_API_KEY": "k"}
-        asked = start("ask", "Tell me a story", RAGCHAT_MODEL_NAME="test-model", **variables)
-        asked.wait_for("Once upon a time")
-        assert not asked.echoes
-        asked.enter("ls")
-        held.go.set()
-        assert asked.wait_for_end() == 0
-        assert asked.text.count("Once upon a time") == 1
-        assert asked.echoes
-
-
 def test_ctrl_c_at_the_prompt_clears_the_line_and_a_signal_ends_the_chat(start: Start) -> None:
     chat = start()
     chat.wait_for("Your memory is empty")

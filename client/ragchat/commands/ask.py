@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -99,11 +98,7 @@ async def show_turn(
             if parts:
                 run.console.document({"answer": "".join(parts), "notices": notices}, describe(error))
             raise
-    from ragchat.ui.prompt.type_ahead import echo_disabled
     from ragchat.ui.render.answer import AnswerView
     from ragchat.ui.render.screen import Screen
 
-    screen = Screen.open()
-    # A pager that reads from a pipe has the terminal.
-    with echo_disabled() if screen.out.is_terminal else nullcontext():
-        return await AnswerView(screen).show(take_turn), notices
+    return await AnswerView(Screen.open()).show(take_turn), notices

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from ragchat.commands.stopping import SIGNALS
 from ragchat.errors import StdinUnusable
 from ragchat.ui.context import YES
-from ragchat.ui.interrupt import handling_interrupts
+from ragchat.ui.interrupt import handling_signal
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -99,7 +99,7 @@ def _interruptible() -> Iterator[None]:
     with ExitStack() as stack:
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as with nohup
-                stack.enter_context(handling_interrupts(signal.default_int_handler, number))
+                stack.enter_context(handling_signal(signal.default_int_handler, number))
         yield
 
 

@@ -63,8 +63,8 @@ def kill_servers() -> None:
 
 
 @contextmanager
-def handling_interrupts(handler: Handler, number: signal.Signals = signal.SIGINT) -> Iterator[None]:
-    """Handle Ctrl-C, or another signal, with `handler` while the block runs."""
+def handling_signal(handler: Handler, number: signal.Signals = signal.SIGINT) -> Iterator[None]:
+    """Handle a signal, usually Ctrl-C, with `handler` while the block runs."""
     before = signal.signal(number, handler)
     try:
         yield
@@ -81,11 +81,11 @@ def kill_servers_on_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         kill_servers()
 
-    with handling_interrupts(kill):
+    with handling_signal(kill):
         yield
 
 
 def ignore_interrupts() -> AbstractContextManager[None]:
     """Leave Ctrl-C to another program that has the terminal."""
     # Not SIG_IGN, which the program would inherit.
-    return handling_interrupts(lambda *_: None)
+    return handling_signal(lambda *_: None)

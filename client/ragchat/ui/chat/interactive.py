@@ -19,7 +19,7 @@ from ragchat.ui.dialog import Dialog
 from ragchat.ui.interrupt import Interrupts, kill_servers_on_interrupt
 from ragchat.ui.prompt.session import above_prompt, make_prompt
 from ragchat.ui.prompt.toolbar import Status
-from ragchat.ui.prompt.type_ahead import echo_disabled, mark_pastes
+from ragchat.ui.prompt.type_ahead import echo_disabled, echo_disabled_again, mark_pastes
 from ragchat.ui.slash.completer import SlashCompleter
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ class Chat:
             with echo_disabled(), self._interrupts:
                 while (text := await self._read()) is not None:
                     mark_pastes()
-                    await self._handle(text)
+                    # Not at the prompt, where an editor may have the terminal.
+                    with echo_disabled_again():
+                        await self._handle(text)
                     if opening.done() or self._is_leaving():
                         break
         finally:

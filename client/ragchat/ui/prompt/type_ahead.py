@@ -1,6 +1,6 @@
 """Type-ahead: keys that the user presses while an answer streams wait for the next prompt.
 
-They never answer a question that the user has not seen. `ragchat ask` uses this without prompt_toolkit.
+They never answer a question that the user has not seen.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
-from ragchat.ui.interrupt import handling_interrupts
+from prompt_toolkit.application import get_app_session
+from prompt_toolkit.input.typeahead import clear_typeahead
+
+from ragchat.ui.interrupt import handling_signal
 
 
 def discard_type_ahead() -> None:
     """Forget the keys that were pressed before a question is shown."""
-    from prompt_toolkit.application import get_app_session
-    from prompt_toolkit.input.typeahead import clear_typeahead
-
     keyboard = get_app_session().input
     if sys.platform == "win32":
         import msvcrt
@@ -38,8 +37,6 @@ def mark_pastes(*, on: bool = True) -> None:
 
     A prompt turns this on, and off when it ends.
     """
-    from prompt_toolkit.application import get_app_session
-
     output = get_app_session().output
     if on:
         output.enable_bracketed_paste()
@@ -56,26 +53,28 @@ def echo_disabled() -> Iterator[None]:
         return
     import termios
 
-    def silence(*_: object) -> None:
+    before = termios.tcgetattr(sys.stdin)
+    _disable_echo()
+    try:
+        yield
+    finally:
+        with suppress(termios.error):  # the terminal was closed
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+
+
+def echo_disabled_again() -> AbstractContextManager[None]:
+    """Disable echo again when the chat continues: the shell to which Ctrl-Z suspended it enabled it."""
+    if sys.platform == "win32" or not sys.stdin.isatty():
+        return nullcontext()
+    return handling_signal(_disable_echo, signal.SIGCONT)
+
+
+def _disable_echo(*_: object) -> None:
+    if sys.platform == "win32":
+        return
+    import termios
+
+    with suppress(termios.error):  # SIGCONT also comes when the terminal is closed
         silent = termios.tcgetattr(sys.stdin)
         silent[3] &= ~(termios.ECHO | termios.ICANON)
-        change(silent)
-
-    def change(attributes: list[Any]) -> None:
-        if not _is_in_background():  # a job in the background would be stopped
-            termios.tcsetattr(sys.stdin, termios.TCSANOW, attributes)
-
-    before = termios.tcgetattr(sys.stdin)
-    silence()
-    try:
-        # A shell to which the chat was suspended by Ctrl-Z has turned echo on.
-        with handling_interrupts(silence, signal.SIGCONT):
-            yield
-    finally:
-        change(before)
-
-
-def _is_in_background() -> bool:
-    with suppress(OSError):  # not the terminal that controls this process
-        return sys.platform != "win32" and os.tcgetpgrp(sys.stdin.fileno()) != os.getpgrp()
-    return False
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)

@@ -12,7 +12,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding.key_processor import KeyPress
 
-from ragchat.ui.prompt.type_ahead import discard_type_ahead, echo_disabled
+from ragchat.ui.prompt.type_ahead import discard_type_ahead, echo_disabled, echo_disabled_again
 
 if sys.platform == "win32":
     pytest.skip("a terminal of POSIX", allow_module_level=True)
@@ -40,20 +40,19 @@ def test_keys_are_not_echoed_after_the_chat_was_suspended_to_a_shell(monkeypatch
     with os.fdopen(leader, "rb", buffering=0), os.fdopen(follower, "r") as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
         of_a_shell = termios.tcgetattr(terminal)
-        with echo_disabled():
+        with echo_disabled(), echo_disabled_again():
             termios.tcsetattr(terminal, termios.TCSANOW, of_a_shell)
             signal.raise_signal(signal.SIGCONT)
             assert not termios.tcgetattr(terminal)[3] & (termios.ECHO | termios.ICANON)
 
 
-def test_a_job_in_the_background_leaves_the_terminal_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_that_is_closed_ends_the_chat_without_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     leader, follower = pty.openpty()
-    with os.fdopen(leader, "rb", buffering=0), os.fdopen(follower, "r") as terminal:
+    with os.fdopen(follower, "r") as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
-        monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp() + 1)
-        before = termios.tcgetattr(terminal)
-        with echo_disabled():
-            assert termios.tcgetattr(terminal) == before
+        with echo_disabled(), echo_disabled_again():
+            os.close(leader)
+            signal.raise_signal(signal.SIGCONT)
 
 
 def test_keys_from_before_a_question_are_dropped() -> None:
