@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure, describe
@@ -29,7 +30,7 @@ async def replay(run: Invocation) -> int:
         await conversation.warm_up()
         await conversation.memory.query(then.question, 1)
         models, now = run.arguments.models or [conversation.model.selected], []
-        failure: Failure | None = None
+        failures = list[Failure]()
         for model in models:
             try:
                 turn = await ask_again(conversation, session, model, run.note_event)
@@ -38,12 +39,13 @@ async def replay(run: Invocation) -> int:
                 if len(models) == 1:
                     raise
                 found = describe(error)
-                failure = Failure(found.code, f"{model} did not answer: {found.message}", found.hint)
-                run.console.failure(failure)
+                failures.append(Failure(found.code, f"{model} did not answer: {found.message}", found.hint))
+                run.console.failure(failures[-1])
     if run.console.json:
         document = {"turn_id": then.turn_id, "question": then.question, "before": before, "now": now}
-        run.console.document(document, failure)
-        return 1 if failure else 0
+        every = " ".join(one.message for one in failures)
+        run.console.document(document, replace(failures[0], message=every) if failures else None)
+        return 1 if failures else 0
     run.console.print(f"> {then.question}\n")
     rows = [_row("then", before), *(_row("now", one) for one in now)]
     run.console.table(HEADER, rows)
@@ -52,7 +54,7 @@ async def replay(run: Invocation) -> int:
         for line in _differences(one):
             run.console.print(f"  {line}")
         run.console.print(f"\n{one.answer}")
-    return 1 if failure else 0
+    return 1 if failures else 0
 
 
 def _row(when: str, one: Replayed) -> tuple[str, ...]:
