@@ -34,7 +34,7 @@ CLOSER = 0.95
 MIN_ROWS = 3
 MIN_LINES = 5
 MAX_COLUMNS = 3
-# A row with more segments is not part of a table.
+# A row with more segments is not part of a table, and neither are rows with more gutters.
 MAX_SEGMENTS = 50
 # Characters of a usual line in a column of prose, and of a line with notes next to it.
 LINE_LENGTH = 22
@@ -237,7 +237,7 @@ def _bands(rows: Sequence[Row]) -> Iterator[list[Row]]:
     for row in rows:
         is_clear = len(row) <= MAX_SEGMENTS
         left = _narrowed(gutters, row) if is_clear and band and not _is_far(band[-1], row) else []
-        if left:
+        if 0 < len(left) <= MAX_SEGMENTS:
             band.append(row)
             gutters = left
             continue
@@ -277,30 +277,34 @@ def _blocks(band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[Row]]:
     The file holds one after the other, and most of their lines are not level; or a few are not, if it holds a
     table in one of them row by row.
     """
-    for number, gutter in enumerate(gutters):
-        if _is_mixed(band, gutter) is False:
+    ends = _ends(band, gutters)
+    for number, gutter in enumerate(gutters, 1):
+        if _is_mixed(ends, number) is False:
             left, right = map(_rows, _sides(band, gutter))
-            has_table = any(_is_mixed(left, other) for other in gutters[:number]) or any(
-                _is_mixed(right, other) for other in gutters[number + 1 :]
-            )
             fewer = min(len(left), len(right))
             level = _level_count(left, right)
-            if fewer > 1 and (2 * level <= fewer or (has_table and level < fewer)):
+            has_table = level < fewer and any(map(_has_table, (ends[:number], ends[number:])))
+            if fewer > 1 and (2 * level <= fewer or has_table):
                 return [left, right]
     return []
 
 
-def _is_mixed(band: Sequence[Row], gutter: Gutter) -> bool | None:
-    """Whether the file goes to and fro between both sides of a gutter; None if one of them is empty."""
-    ends = dict[int, tuple[int, int]]()
-    for row in band:
-        for one in row:
-            side = _column_of(one, [gutter])
-            first, last = ends.get(side, (one.start, one.start))
-            ends[side] = min(first, one.start), max(last, one.start)
-        if len(ends) == 2 and ends[0][0] < ends[1][1] and ends[1][0] < ends[0][1]:
-            return True
-    return False if len(ends) == 2 else None
+def _ends(band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[int]]:
+    """Where the first and the last segment of each column start in the file; [] for an empty column."""
+    starts: list[list[int]] = [[] for _ in range(len(gutters) + 1)]
+    for segment in chain.from_iterable(band):
+        starts[_column_of(segment, gutters)].append(segment.start)
+    return [[min(column), max(column)] if column else [] for column in starts]
+
+
+def _is_mixed(ends: Sequence[Sequence[int]], number: int) -> bool | None:
+    """Whether the file goes to and fro between the first columns and the others; None if a side is empty."""
+    left, right = list(chain(*ends[:number])), list(chain(*ends[number:]))
+    return min(left) < max(right) and min(right) < max(left) if left and right else None
+
+
+def _has_table(ends: Sequence[Sequence[int]]) -> bool:
+    return any(_is_mixed(ends, number) for number in range(1, len(ends)))
 
 
 def _sides(band: Sequence[Row], gutter: Gutter) -> tuple[Row, Row]:
@@ -351,7 +355,8 @@ def _gutters(band: Sequence[Row]) -> list[Gutter]:
         depth += step
         if start is None and step < 0 and depth <= len(band) * MAX_CROSSING:
             start = edge
-    return [part for gutter in gutters for part in _around(band, gutter, width)]
+    found = [part for gutter in gutters for part in _around(band, gutter, width)]
+    return found if len(found) <= MAX_SEGMENTS else []
 
 
 def _around(band: Sequence[Row], gutter: Gutter, width: float) -> list[Gutter]:
@@ -570,7 +575,8 @@ def _wrapped(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> set[i
     Programs write a table cell by cell, with all lines of a cell. A line that continues all cells is closer
     to the one above than rows are.
     """
-    if any(_is_mixed(band, gutter) is False for gutter in gutters):
+    ends = _ends(band, gutters)
+    if any(_is_mixed(ends, number) is False for number in range(1, len(ends))):
         return set()  # The file holds the columns one after another.
     found = dict[int, float]()  # distances from the line above
     others = list[float]()

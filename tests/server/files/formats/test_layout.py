@@ -360,6 +360,20 @@ def test_a_row_of_many_parts_takes_no_longer_than_it_must() -> None:
     assert os.times().user - spent < 3
 
 
+def test_columns_that_the_file_holds_one_after_the_other_take_no_longer_than_rows() -> None:
+    columns = [(30.0 * number, line, "ab") for number in range(49) for line in range(200)]
+    spent = os.times().user
+    assert text_of(*columns) is not None
+    assert os.times().user - spent < 6
+
+
+def test_a_page_of_words_in_places_of_their_own_takes_no_longer_than_a_table() -> None:
+    words = [(20.0 * (number + 300 * column), number, "x") for number in range(300) for column in range(49)]
+    spent = os.times().user
+    assert text_of(*words) is None
+    assert os.times().user - spent < 10
+
+
 def test_lines_that_end_with_the_hyphen_of_a_browser_are_joined() -> None:
     assert (
         undivided("An informa‐\ntion of the Gas‐\nUnion, 2‐\nor 3.")
