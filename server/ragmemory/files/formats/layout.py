@@ -249,11 +249,12 @@ def _bands(rows: Sequence[Row]) -> Iterator[list[Row]]:
         yield band
 
 
-def _uniform(band: list[Row]) -> list[list[Row]]:
+def _parted(band: list[Row]) -> list[list[Row]]:
     """The band, or its parts with columns of their own: lines of text and other tables share few of them.
 
     A row of the next part has text across a gap of the row above, or the other way round. A few such rows are
-    headings of several columns.
+    headings of several columns. Many are lines of several depths, as in a table of contents: no part has half
+    of the rows.
     """
     starts = [
         n for n, (row, below) in enumerate(pairwise(band), 1) if _crosses(row, below) or _crosses(below, row)
@@ -262,7 +263,7 @@ def _uniform(band: list[Row]) -> list[list[Row]]:
     known = _gutters(band)
     own = (gutter for part in parts if len(part) > 1 for gutter in _gutters(part))
     has_more = any(all(end <= left or right <= start for left, right in known) for start, end in own)
-    return parts if has_more else [band]
+    return parts if has_more and 2 * max(map(len, parts)) >= len(band) else [band]
 
 
 def _crosses(row: Row, other: Row) -> bool:
@@ -413,7 +414,7 @@ def _found(
                 yield band, None
                 for number in range(len(columns)):
                     yield from _found(text, characters, _column(band, gutters, number))
-        elif len(parts := _uniform(band)) > 1:
+        elif len(parts := _parted(band)) > 1:
             for part in parts:
                 yield from _found(text, characters, part)
         elif starts := _starts(band, cells, gutters):

@@ -124,6 +124,13 @@ def test_a_table_is_apart_from_lines_above_and_below_that_cross_its_columns() ->
     assert found.endswith("\n\nComment: a remark that is longer than the first column\n")
 
 
+def test_the_lines_of_a_table_of_contents_stay_as_they_are() -> None:
+    chapters = rows(*[(f"3.{number}", "Duties . . . . . . 9") for number in range(2)], columns=(50, 80))
+    sections = rows(*[(f"3.1.{number}", "A task . . . . 10") for number in range(3)], columns=(80, 120))
+    lines = [*chapters, *[(left, 2 + line, text) for left, line, text in sections]]
+    assert text_of(*lines, *[(left, 5 + line, text) for left, line, text in lines]) is None
+
+
 def test_the_header_of_a_column_with_few_cells_is_not_part_of_the_one_next_to_it() -> None:
     body = [(f"{day} May", f"{day}.50", "", f"{day}00.10") for day in range(10, 32)]
     found = text_of(*rows(("Date", "Out", "In", "Balance"), *body, columns=(50, 150, 250, 350)))
