@@ -155,7 +155,8 @@ def arranged(characters: Sequence[tuple[str, Box]]) -> tuple[str | None, int]:
 def _segments(characters: Sequence[tuple[str, Box]], gap: float, without_space: float) -> Iterator[Segment]:
     """The parts of lines between gaps, for which limits are given in line heights.
 
-    A space of the file has a box. PDFium sets others, without a box, where it finds a gap.
+    A space of the file has a box. PDFium sets others, without a box, where it finds a gap. The letters of a
+    ligature have the same box, which may be wider than they are high.
     """
     segment: Segment | None = None
     number = 0
@@ -167,7 +168,8 @@ def _segments(characters: Sequence[tuple[str, Box]], gap: float, without_space: 
         if segment is not None:
             limit = (gap if has_space else without_space) * segment.height
             is_in_line = segment.bottom < (box.top + box.bottom) / 2 < segment.top
-            if is_in_line and -segment.height < box.left - segment.right <= limit:
+            is_near = is_in_line and -segment.height < box.left - segment.right <= limit
+            if is_near or box == characters[index - 1][1]:
                 segment.end, segment.right = index + 1, max(segment.right, box.right)
                 has_space = False
                 continue

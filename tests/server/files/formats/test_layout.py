@@ -259,6 +259,16 @@ def test_values_of_a_form_that_are_a_bit_higher_than_their_labels_stand_with_the
     )
 
 
+def test_the_letters_of_a_ligature_which_share_a_wide_box_stay_in_their_word() -> None:
+    table = rows(("Kind", "Use"), ("Green", "off duty"), ("Black", "at ease"), columns=(50, 200))
+    found = list(characters(table))
+    for at in [at for at, (character, _) in enumerate(found) if character == "f"]:
+        found[at] = "f", Box(205, 788, 217, 798)
+    text = arranged(found)[0]
+    assert text is not None
+    assert "| Green | off duty |\n" in text
+
+
 def test_the_lines_of_a_cell_belong_together_and_a_row_without_a_first_cell_does_not() -> None:
     table = rows(
         *(("Kind", "Use", "Price"), ("Green", "for the morning", "3"), ("", "and the noon", "")),
