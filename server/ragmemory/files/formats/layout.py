@@ -1,7 +1,8 @@
 """Reading order of a page from the positions of its characters: columns one after another, tables by row.
 
 Only text in columns is moved, and only where the order of the file runs across them. Pure: the input is
-characters with their bounding boxes, in points, from the lower left corner of the page.
+characters with their bounding boxes, in points, from the lower left corner of the page. A box without height
+is of slanted text, such as a watermark, which is in no row.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def arranged(characters: Sequence[tuple[str, Box]]) -> tuple[str | None, int]:
         known.update(numbers)
         if found is not None:
             moved |= dict.fromkeys(numbers, "") | {min(numbers): f"{found}\n"}
-    unknown = crossings(segment for segment in segments if segment.number not in known)
+    unknown = crossings(one for one in segments if one.number not in known and one.height)
     if not moved:
         return None, unknown
     ends = [*(segment.start for segment in segments[1:]), len(text)]
@@ -169,7 +170,7 @@ def _segments(characters: Sequence[tuple[str, Box]], gap: float, without_space: 
             limit = (gap if has_space else without_space) * segment.height
             is_in_line = segment.bottom < (box.top + box.bottom) / 2 < segment.top
             is_near = is_in_line and -segment.height < box.left - segment.right <= limit
-            if is_near or box == characters[index - 1][1]:
+            if (is_near and box.bottom < box.top) or box == characters[index - 1][1]:
                 segment.end, segment.right = index + 1, max(segment.right, box.right)
                 has_space = False
                 continue
@@ -182,10 +183,12 @@ def _segments(characters: Sequence[tuple[str, Box]], gap: float, without_space: 
 
 
 def _level(segments: Sequence[Segment]) -> list[Segment]:
-    """The segments without vertical text, which has one character per segment."""
+    """The segments without slanted text, and without vertical text, which has one character per segment."""
     level: list[Segment] = []
     run: list[Segment] = []
     for segment in segments:
+        if not segment.height:
+            continue
         is_single = segment.end - segment.start == 1
         if run and not (is_single and segment.left < run[-1].right and run[-1].left < segment.right):
             level += run if len(run) < MIN_UPRIGHT else []
