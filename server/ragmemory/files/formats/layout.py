@@ -290,7 +290,7 @@ def _blocks(band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[Row]]:
             fewer = min(len(left), len(right))
             level = _level_count(left, right)
             has_table = level < fewer and any(map(_has_table, (ends[:number], ends[number:])))
-            if fewer > 1 and (2 * level <= fewer or has_table):
+            if 2 * level <= fewer or has_table:
                 return [left, right]
     return []
 

@@ -227,6 +227,13 @@ def test_blocks_next_to_each_other_whose_lines_are_not_level_stay_apart() -> Non
     found = text_of(*address, *[(left, line * 1.3, text) for left, line, text in labels])
     assert found is not None
     assert found.startswith("Mrs Marsh\n14 Orchard Lane\nNorthfield\n\n| Customer | 4471 |\n")
+    # All lines of one side are a bit higher.
+    date = rows(
+        ("Customer", "4471"), ("Invoice", "NE-118"), ("Date", "4 March"), columns=(350, 450), first=-0.3
+    )
+    found = text_of(*address, *date)
+    assert found is not None
+    assert found.startswith("Mrs Marsh\n14 Orchard Lane\nNorthfield\n\n| Customer | 4471 |\n")
     # Two columns in their order, of which one is short.
     left = [(50.0, number, f"Skill {number}") for number in range(6)]
     right = [(200.0, 1.15 * number, f"Planned the lines of plant {number}") for number in range(6)]
@@ -247,6 +254,13 @@ def test_a_block_next_to_a_table_stays_apart_if_a_few_of_their_lines_are_level()
     assert text_of(*address, *policy, (250, 3.8, "Date"), (400, 3.8, "4 March")) == (
         "Mrs Marsh\n14 Orchard Lane\nNorthfield\n\n| Policy number | HC-7730 |\n| --- | --- |\n"
         "| Phone | 0330 |\n| Date | 4 March |\n\n"
+    )
+
+
+def test_a_line_next_to_a_table_that_is_not_level_with_a_row_is_none_of_its_cells() -> None:
+    cells = rows(("Kind", "Minutes"), ("Green", "3"), ("Black", "5"), columns=(250, 400))
+    assert text_of((50, 0.6, "To be kept dry"), *cells) == (
+        "To be kept dry\n\n| Kind | Minutes |\n| --- | --- |\n| Green | 3 |\n| Black | 5 |\n\n"
     )
 
 
@@ -307,6 +321,29 @@ def test_the_lines_of_a_cell_belong_together_where_the_file_returns_to_its_row()
     assert found.startswith("\n| NIC letter | Earnings at limit | Earnings above |\n")
 
 
+def test_a_line_that_the_file_holds_below_its_row_is_a_row_of_its_own() -> None:
+    found = text_of(*rows(("Kind", "Use"), ("Black", "at noon"), ("Green", "at six")), (200, 4, "at night"))
+    assert found is not None
+    assert found.endswith("| Green | at six |\n|  | at night |\n\n")
+
+
+def test_the_cells_of_columns_that_the_file_holds_one_after_the_other_are_not_joined() -> None:
+    table = rows(("Kind", "Time", ""), ("Green", "3", "a"), ("Black", "", ""), ("White", "5", "b"))
+    found = text_of(*sorted(table, key=lambda line: line[0]))
+    assert found is not None
+    assert "| Green | 3 | a |\n| Black |  |  |\n| White | 5 | b |\n" in found
+    # Below each heading.
+    kinds, times = ("Green", "Black", "White"), ("3", "5", "2")
+    parts: list[Line] = []
+    for first in (0.0, 7.8):
+        parts += [(200, first, "A heading")]
+        parts += [(50, first + 2.2 + 1.7 * number, text) for number, text in enumerate(kinds)]
+        parts += [(200, first + 2.2 + 1.7 * number, text) for number, text in enumerate(times)]
+    found = text_of(*parts)
+    assert found is not None
+    assert "| Green | 3 |\n| Black | 5 |\n| White | 2 |\n" in found
+
+
 def test_the_lines_of_a_cell_may_be_far_apart_as_some_fonts_have_low_boxes() -> None:
     cells = [(50.0, 2.0, "Things away"), (50.0, 3.7, "from home"), (200.0, 2.0, "4,000"), (350.0, 2.0, "100")]
     found = text_of(*rows(("Section", "Limit", "Excess")), *cells, *rows(("Cycles", "800", "50"), first=5.7))
@@ -344,6 +381,56 @@ def test_a_heading_over_several_columns_does_not_hide_them() -> None:
     found = text_of((180, 0, "Prices of all kinds, year by year"), *rows(("Kind", "", ""), *body))
     assert found is not None
     assert found.count("| tea | ") == 12
+
+
+def test_a_heading_between_the_rows_of_a_table_does_not_divide_it() -> None:
+    body = [("tea", str(number), "euros") for number in range(16)]
+    heading = (60, 10, "Prices of all kinds, year by year")
+    found = text_of(*rows(*body[:10]), heading, *rows(*body[10:], first=11))
+    assert found is not None
+    assert found.count("\n| ---") == 1
+    assert found.count("| tea |") == 16
+
+
+def test_a_group_of_rows_that_is_farther_from_the_others_is_in_their_table() -> None:
+    found = text_of(
+        *rows(("Kind", "Minutes"), ("Green", "3"), ("Mint", "4")),
+        (50, 3.6, "Only for guests"),
+        *rows(("Black", "5"), ("White", "2"), first=4.6),
+    )
+    assert found is not None
+    assert found.count("\n| ---") == 1
+    assert "| Only for guests |  |\n| Black | 5 |\n" in found
+
+
+def test_a_table_with_long_cells_is_not_a_text_with_notes() -> None:
+    long = "Close the tap, turn the machine to its side and call us in the morning"
+    found = text_of(*rows(*[(f"E{number}", long) for number in range(3)]))
+    assert found is not None
+    assert f"| E1 | {long} |\n| E2 | {long} |\n" in found
+
+
+def test_a_narrow_gap_in_a_few_rows_separates_no_columns() -> None:
+    body = [("Iron", "9", "", "13"), ("Zinc", "8", "", "18"), ("Salt", "1", "", "2"), ("Lead", "4", "", "9")]
+    units = [("Gold", "1", "g", "2"), ("Lime", "2", "l", "0")]
+    found = text_of(*rows(*body, *units, columns=(50, 200, 213, 350)))
+    assert found is not None
+    assert "| Lead | 4 | 9 |\n| Gold | 1 g | 2 |\n| Lime | 2 l | 0 |\n" in found
+
+
+def test_narrow_gaps_within_the_cells_of_a_table_do_not_hide_it() -> None:
+    words = ("A kind", "of tea", "as told", "by us")
+    gaps = [len(word) * WIDTH + 58 for word in words]
+    found = text_of(
+        *(
+            cell
+            for line, (word, left) in enumerate(zip(words, gaps, strict=True))
+            for cell in ((50.0, line, word), (left, line, "of it"), (200.0, line, str(line)))
+        )
+    )
+    assert found is not None
+    assert found.count("\n| ---") == 1
+    assert found.endswith(" | 3 |\n\n")
 
 
 def test_lists_numbered_lines_and_marginal_notes_are_not_tables() -> None:
