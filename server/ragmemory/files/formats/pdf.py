@@ -27,7 +27,9 @@ from ragmemory.files.formats.file_text import (
     page_ranges,
     stated_title,
 )
-from ragmemory.files.formats.layout import Box, arranged, crossings, is_plain, undivided
+from ragmemory.files.formats.layout import arranged, crossings, is_plain
+from ragmemory.files.formats.page_columns import Box
+from ragmemory.files.formats.page_tables import undivided
 from ragmemory.files.formats.pdf_headings import (
     BOLD,
     Bookmark,

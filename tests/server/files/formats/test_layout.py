@@ -1,4 +1,7 @@
-"""Columns and tables of a page."""
+"""Columns and tables of a page.
+
+Covers `page_columns` and `page_tables`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from ragmemory.files.formats.layout import Box, arranged, crossings, undivided
+from ragmemory.files.formats.layout import arranged, crossings
+from ragmemory.files.formats.page_columns import Box
+from ragmemory.files.formats.page_tables import undivided
 
 HEIGHT = 10.0
 WIDTH = 5.0  # of a character
