@@ -53,3 +53,17 @@ def test_text_that_runs_up_the_margin_is_in_no_row() -> None:
     found = text_of(*margin, *rows(("Kind", "Minutes"), ("Green", "3"), ("Black", "5")))
     assert found is not None
     assert found.startswith("u\np\nw\na\nr\nd\n\n| Kind | Minutes |\n")
+
+
+def test_slanted_text_is_part_of_no_line_and_out_of_no_order() -> None:
+    table = list(characters(rows(("Kind", "Minutes"), ("Green", "3"), ("Black", "5"))))
+    end = "".join(character for character, _ in table).index("\n", 13)
+    slanted = [
+        (letter, Box(76 + 9 * at, 790 + 9 * at, 84 + 9 * at, 790 + 9 * at))
+        for at, letter in enumerate("copy")
+    ]
+    text, unknown = arranged([*table[:end], *slanted, *table[end:]])
+    assert text is not None
+    assert "| Green | 3 |\n| Black | 5 |\n" in text
+    assert "copy" in text
+    assert unknown == 0
