@@ -19,7 +19,6 @@ from ragmemory.files.formats.page_columns import (
     GAP,
     GUTTER,
     MAX_CROSSING,
-    MAX_SEGMENTS,
     MIN_ROWS,
     NARROW,
     NEXT_LINE,
@@ -45,6 +44,8 @@ from ragmemory.files.formats.page_tables import table_of
 MAX_LINE_GAP = 2.5
 FLUSH = 0.2
 LEVEL, HALF = 0.15, 0.5
+# A row with more segments is not part of a table, and neither are rows with more gutters.
+MAX_SEGMENTS = 50
 # Minimum lines with text in several columns, and maximum columns, of prose.
 MIN_LINES = 5
 MAX_COLUMNS = 3

@@ -19,8 +19,6 @@ from typing import NamedTuple
 GAP = 1.0
 NARROW = 0.65
 GUTTER = 0.5
-# A row with more segments is not part of a table, and neither are rows with more gutters.
-MAX_SEGMENTS = 50
 # The maximum share of rows that cross a gutter.
 MAX_CROSSING = 0.1
 # This many characters above each other are a vertical line, for example in the margin.
@@ -141,8 +139,7 @@ def gutters_of(band: Sequence[Row]) -> list[Gutter]:
         depth += step
         if start is None and step < 0 and depth <= len(band) * MAX_CROSSING:
             start = edge
-    found = [part for gutter in gutters for part in _around(band, gutter, width)]
-    return found if len(found) <= MAX_SEGMENTS else []
+    return [part for gutter in gutters for part in _around(band, gutter, width)]
 
 
 def _around(band: Sequence[Row], gutter: Gutter, width: float) -> list[Gutter]:
