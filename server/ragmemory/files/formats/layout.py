@@ -1,41 +1,54 @@
 """Reading order of a page from the positions of its characters: columns one after another, tables by row.
 
 Only text in columns is moved, and only where the order of the file runs across them. Pure: the input is
-characters with their bounding boxes, in points, from the lower left corner of the page.
+characters with their boxes. `page_columns` says what the parts of a page are; `page_tables` finds the rows of
+a table.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect, bisect_left
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, groupby, pairwise
 from statistics import median
-from typing import NamedTuple
 
 from ragmemory.files.formats.file_text import table
+from ragmemory.files.formats.page_columns import (
+    GAP,
+    GUTTER,
+    MAX_CROSSING,
+    MIN_ROWS,
+    NARROW,
+    NEXT_LINE,
+    NUMBER,
+    Box,
+    Gutter,
+    Row,
+    Segment,
+    cells_of,
+    column_of,
+    columns_of,
+    ends_of,
+    gutters_of,
+    is_mixed,
+    level_only,
+    rows_of,
+    segments_of,
+)
+from ragmemory.files.formats.page_tables import table_of
 
-# In line heights: the minimum gap between columns within a line, with and without a space in it; the minimum
-# width of a gutter, which some lines narrow; the maximum distance of rows of one table, and of lines of one
-# cell.
-GAP = 1.0
-NARROW = 0.65
-GUTTER = 0.5
+# In line heights: the maximum distance of rows of one table; the maximum difference between the ends of
+# justified lines, and between the bottoms of cells in a row.
 MAX_LINE_GAP = 2.5
-NEXT_LINE = 1.4
-# The maximum difference, in line heights, between the ends of justified lines, and between the bottoms of
-# cells in a row.
 FLUSH = 0.2
 LEVEL, HALF = 0.15, 0.5
-# The lines of a cell are closer than rows: this share of their distance.
-CLOSER = 0.95
-# Minimum lines with text in several columns, for a table and for columns of prose.
-MIN_ROWS = 3
+# A row with more segments is not part of a table, and neither are rows with more gutters.
+MAX_SEGMENTS = 50
+# Minimum lines with text in several columns, and maximum columns, of prose.
 MIN_LINES = 5
 MAX_COLUMNS = 3
-# A row with more segments is not part of a table.
-MAX_SEGMENTS = 50
 # Characters of a usual line in a column of prose, and of a line with notes next to it.
 LINE_LENGTH = 22
 LONG_LINE = 60
@@ -43,69 +56,8 @@ LONG_LINE = 60
 # are; a heading is this many times taller than them.
 FARTHER = 1.2
 TALLER = 1.1
-# The maximum share of rows that cross a gutter, and of rows with a gap inside a cell.
-MAX_CROSSING = 0.1
-MAX_UNCLEAR = 0.34
-# The minimum share of rows that have text on both sides of a narrow gutter.
-MIN_BOTH = 0.4
-# This many characters above each other are a vertical line, for example in the margin.
-MIN_UPRIGHT = 4
-# Markers of list items, and numbers of lines.
+# Markers of list items.
 BULLET = re.compile(r"[^\w\s]|\(?\w{1,3}[.):]|[a-zA-Z]|§ ?\d+\w?")
-NUMBER = re.compile(r"\d+(?:\.\d+)*\.?")
-# An amount with or without its unit. One below another begins the next row, such as the tax below a sum,
-# if either of them is money or a percentage.
-AMOUNT = re.compile(r"[^\d\s]{0,3} ?\d[\d.,'’ ]*[^\d\s]{0,3}")
-MONEY = re.compile(r"[€$£¥%]|[A-Z]{3}|[.,]\d\d(?!\d)")
-
-
-# A hyphenated word at the end of a line: PDFium writes U+FFFE or U+0002 for the hyphen, or has a soft one.
-# Browsers print the hyphen of Unicode, which is rarely typed.
-DIVIDED = re.compile("[\ufffe\x02\xad](?:\r?\n)?|(?<=[^\\W\\d_])‐\r?\n(?=[a-zà-öø-ÿß])")
-# The hyphen of a compound such as systemd-Init, which is divided there.
-COMPOUND = re.compile("(?<=[^\\WA-Z_])(?:[\ufffe\x02](?:\r?\n)?|‐\r?\n)(?=[A-ZÄÖÜ])")
-
-
-class Box(NamedTuple):
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-
-@dataclass
-class Segment:
-    """A part of a line without a wide gap, or a justified line: characters `start` to `end` of the file."""
-
-    number: int  # in the order of the file
-    start: int
-    end: int
-    left: float
-    bottom: float
-    right: float
-    top: float
-    parts: int = 1  # with numbers from `number` on
-
-    @property
-    def numbers(self) -> range:
-        return range(self.number, self.number + self.parts)
-
-    @property
-    def height(self) -> float:
-        return self.top - self.bottom
-
-    @property
-    def middle(self) -> float:
-        return (self.top + self.bottom) / 2
-
-
-Row = list[Segment]
-Gutter = tuple[float, float]
-
-
-def undivided(text: str) -> str:
-    """The text without the hyphens at the ends of its lines, and with these lines joined."""
-    return DIVIDED.sub("", COMPOUND.sub("-", text))
 
 
 def is_plain(boxes: Sequence[Box]) -> bool:
@@ -133,15 +85,15 @@ def arranged(characters: Sequence[tuple[str, Box]]) -> tuple[str | None, int]:
     """
     text = "".join(character for character, _ in characters)
     has_spaces = any(character == " " and box.left < box.right for character, box in characters)
-    segments = list(_segments(characters, GAP, NARROW if has_spaces else GAP))
+    segments = list(segments_of(characters, GAP, NARROW if has_spaces else GAP))
     known: set[int] = set()  # segment numbers
     moved: dict[int, str] = {}  # replacement texts by segment number
-    for band, found in _found(text, characters, _rows(_level(segments))):
+    for band, found in _found(text, characters, rows_of(level_only(segments))):
         numbers = [number for row in band for segment in row for number in segment.numbers]
         known.update(numbers)
         if found is not None:
             moved |= dict.fromkeys(numbers, "") | {min(numbers): f"{found}\n"}
-    unknown = crossings(segment for segment in segments if segment.number not in known)
+    unknown = crossings(one for one in segments if one.number not in known and one.height)
     if not moved:
         return None, unknown
     ends = [*(segment.start for segment in segments[1:]), len(text)]
@@ -150,59 +102,6 @@ def arranged(characters: Sequence[tuple[str, Box]]) -> tuple[str | None, int]:
         for segment, end in zip(segments, ends, strict=True)
     )
     return "".join(parts), unknown
-
-
-def _segments(characters: Sequence[tuple[str, Box]], gap: float, without_space: float) -> Iterator[Segment]:
-    """The parts of lines between gaps, for which limits are given in line heights.
-
-    A space of the file has a box. PDFium sets others, without a box, where it finds a gap.
-    """
-    segment: Segment | None = None
-    number = 0
-    has_space = False
-    for index, (character, box) in enumerate(characters):
-        if character.isspace():
-            has_space = has_space or box.left < box.right
-            continue
-        if segment is not None:
-            limit = (gap if has_space else without_space) * segment.height
-            is_in_line = segment.bottom < (box.top + box.bottom) / 2 < segment.top
-            if is_in_line and -segment.height < box.left - segment.right <= limit:
-                segment.end, segment.right = index + 1, max(segment.right, box.right)
-                has_space = False
-                continue
-            yield segment
-            number += 1
-        segment = Segment(number, index, index + 1, *box)
-        has_space = False
-    if segment is not None:
-        yield segment
-
-
-def _level(segments: Sequence[Segment]) -> list[Segment]:
-    """The segments without vertical text, which has one character per segment."""
-    level: list[Segment] = []
-    run: list[Segment] = []
-    for segment in segments:
-        is_single = segment.end - segment.start == 1
-        if run and not (is_single and segment.left < run[-1].right and run[-1].left < segment.right):
-            level += run if len(run) < MIN_UPRIGHT else []
-            run = []
-        (run if is_single else level).append(segment)
-    return level + (run if len(run) < MIN_UPRIGHT else [])
-
-
-def _rows(segments: Iterable[Segment]) -> list[Row]:
-    """Group segments into rows, from the top, each sorted from the left."""
-    rows: list[Row] = []
-    for segment in sorted(segments, key=lambda one: -one.middle):
-        if rows and rows[-1][0].bottom < segment.middle:
-            rows[-1].append(segment)
-        else:
-            rows.append([segment])
-    for row in rows:
-        row.sort(key=lambda one: one.left)
-    return rows
 
 
 def _lines(rows: Sequence[Row]) -> Iterator[Row]:
@@ -237,7 +136,7 @@ def _bands(rows: Sequence[Row]) -> Iterator[list[Row]]:
     for row in rows:
         is_clear = len(row) <= MAX_SEGMENTS
         left = _narrowed(gutters, row) if is_clear and band and not _is_far(band[-1], row) else []
-        if left:
+        if 0 < len(left) <= MAX_SEGMENTS:
             band.append(row)
             gutters = left
             continue
@@ -249,20 +148,38 @@ def _bands(rows: Sequence[Row]) -> Iterator[list[Row]]:
         yield band
 
 
-def _uniform(band: list[Row]) -> list[list[Row]]:
-    """The band, or its parts with columns of their own: lines of text and other tables share few of them.
+def _is_far(row: Row, following: Row) -> bool:
+    return row[0].bottom - following[0].top > MAX_LINE_GAP * max(row[0].height, following[0].height)
+
+
+def _narrowed(gutters: Sequence[Gutter], row: Row) -> list[Gutter]:
+    """The gutters, narrowed by the segments of a row."""
+    for segment in row:
+        left: list[Gutter] = []
+        for start, end in gutters:
+            if segment.right <= start or segment.left >= end:
+                left.append((start, end))
+            else:
+                left += [(start, segment.left), (segment.right, end)]
+        gutters = [one for one in left if one[1] - one[0] > GUTTER * segment.height]
+    return list(gutters)
+
+
+def _parted(band: list[Row]) -> list[list[Row]]:
+    """The parts of a band with columns of their own: lines of text and other tables share few of them.
 
     A row of the next part has text across a gap of the row above, or the other way round. A few such rows are
-    headings of several columns.
+    headings of several columns. Many are lines of several depths, as in a table of contents: no part has half
+    of the rows. [] if the band is whole.
     """
     starts = [
         n for n, (row, below) in enumerate(pairwise(band), 1) if _crosses(row, below) or _crosses(below, row)
     ]
     parts = [band[start:end] for start, end in pairwise([0, *starts, len(band)])]
-    known = _gutters(band)
-    own = (gutter for part in parts if len(part) > 1 for gutter in _gutters(part))
+    known = gutters_of(band)
+    own = (gutter for part in parts if len(part) > 1 for gutter in gutters_of(part))
     has_more = any(all(end <= left or right <= start for left, right in known) for start, end in own)
-    return parts if has_more else [band]
+    return parts if len(parts) > 1 and has_more and 2 * max(map(len, parts)) >= len(band) else []
 
 
 def _crosses(row: Row, other: Row) -> bool:
@@ -277,30 +194,20 @@ def _blocks(band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[Row]]:
     The file holds one after the other, and most of their lines are not level; or a few are not, if it holds a
     table in one of them row by row.
     """
-    for number, gutter in enumerate(gutters):
-        if _is_mixed(band, gutter) is False:
-            left, right = map(_rows, _sides(band, gutter))
-            has_table = any(_is_mixed(left, other) for other in gutters[:number]) or any(
-                _is_mixed(right, other) for other in gutters[number + 1 :]
-            )
+    ends = ends_of(band, gutters)
+    for number, gutter in enumerate(gutters, 1):
+        if is_mixed(ends, number) is False:
+            left, right = map(rows_of, _sides(band, gutter))
             fewer = min(len(left), len(right))
             level = _level_count(left, right)
-            if fewer > 1 and (2 * level <= fewer or (has_table and level < fewer)):
+            has_table = level < fewer and any(map(_has_table, (ends[:number], ends[number:])))
+            if 2 * level <= fewer or has_table:
                 return [left, right]
     return []
 
 
-def _is_mixed(band: Sequence[Row], gutter: Gutter) -> bool | None:
-    """Whether the file goes to and fro between both sides of a gutter; None if one of them is empty."""
-    ends = dict[int, tuple[int, int]]()
-    for row in band:
-        for one in row:
-            side = _column_of(one, [gutter])
-            first, last = ends.get(side, (one.start, one.start))
-            ends[side] = min(first, one.start), max(last, one.start)
-        if len(ends) == 2 and ends[0][0] < ends[1][1] and ends[1][0] < ends[0][1]:
-            return True
-    return False if len(ends) == 2 else None
+def _has_table(ends: Sequence[Sequence[int]]) -> bool:
+    return any(is_mixed(ends, number) for number in range(1, len(ends)))
 
 
 def _sides(band: Sequence[Row], gutter: Gutter) -> tuple[Row, Row]:
@@ -308,7 +215,7 @@ def _sides(band: Sequence[Row], gutter: Gutter) -> tuple[Row, Row]:
     left: Row = []
     right: Row = []
     for segment in chain.from_iterable(band):
-        (right if _column_of(segment, [gutter]) else left).append(segment)
+        (right if column_of(segment, [gutter]) else left).append(segment)
     return left, right
 
 
@@ -337,50 +244,6 @@ def _offsets(rows: Sequence[Row], others: Sequence[Row]) -> list[float]:
     return found
 
 
-def _gutters(band: Sequence[Row]) -> list[Gutter]:
-    """The intervals between columns. A few rows may cross them, such as a heading of several columns."""
-    edges = sorted(edge for row in band for one in row for edge in ((one.left, 1), (one.right, -1)))
-    width = GUTTER * median(row[0].height for row in band)
-    gutters: list[Gutter] = []
-    depth, start = 0, None
-    for edge, step in edges:
-        if start is not None and step > 0 and depth + step > len(band) * MAX_CROSSING:
-            if edge - start > width:
-                gutters.append((start, edge))
-            start = None
-        depth += step
-        if start is None and step < 0 and depth <= len(band) * MAX_CROSSING:
-            start = edge
-    return [part for gutter in gutters for part in _around(band, gutter, width)]
-
-
-def _around(band: Sequence[Row], gutter: Gutter, width: float) -> list[Gutter]:
-    """The gutter, or both sides of the cells in it: the header of a column, and its cells if they are few."""
-    start, end = gutter
-    cells = [one for row in band for one in row if start < one.left and one.right < end]
-    if not cells or (len(cells) == 1 and cells[0] not in band[0]):
-        return [gutter]
-    sides = (start, min(one.left for one in cells)), (max(one.right for one in cells), end)
-    return [(left, right) for left, right in sides if right - left > width]
-
-
-def _is_far(row: Row, following: Row) -> bool:
-    return row[0].bottom - following[0].top > MAX_LINE_GAP * max(row[0].height, following[0].height)
-
-
-def _narrowed(gutters: Sequence[Gutter], row: Row) -> list[Gutter]:
-    """The gutters, narrowed by the segments of a row."""
-    for segment in row:
-        left: list[Gutter] = []
-        for start, end in gutters:
-            if segment.right <= start or segment.left >= end:
-                left.append((start, end))
-            else:
-                left += [(start, segment.left), (segment.right, end)]
-        gutters = [one for one in left if one[1] - one[0] > GUTTER * segment.height]
-    return list(gutters)
-
-
 def _found(
     text: str, characters: Sequence[tuple[str, Box]], rows: Sequence[Row]
 ) -> Iterator[tuple[Sequence[Row], str | None]]:
@@ -391,41 +254,64 @@ def _found(
     rows = list(_lines(rows))
     yield [row for row in rows if row[0].parts > 1], None
     for band in _bands(rows):
-        gutters = _without_sparse_columns(text, band, _gutters(band))
-        if blocks := _blocks(band, gutters):
+        gutters = _without_sparse_columns(text, band, gutters_of(band))
+        cells = [cells_of(text, row, gutters) for row in band]
+        if parts := _blocks(band, gutters):
             yield band, None
-            for block in blocks:
-                yield from _found(text, characters, block)
-            continue
-        cells = [_cells(text, row, gutters) for row in band]
-        columns = _columns(cells)
-        lengths = [median(map(len, column)) if column else 0 for column in columns]
-        crossing = sum(1 for row in cells if sum(map(bool, row)) > 1)
-        if len(columns) <= MAX_COLUMNS and crossing >= MIN_LINES and min(lengths) >= LINE_LENGTH:
-            if _steps_across(band, gutters) > crossing / 2:
-                yield band, "\n".join(map("\n".join, columns))
-            else:  # The columns may contain tables.
-                yield band, None
-                for number in range(len(columns)):
-                    yield from _found(text, characters, _column(band, gutters, number))
-        elif len(parts := _uniform(band)) > 1:
-            for part in parts:
-                yield from _found(text, characters, part)
-        elif starts := _starts(band, cells, gutters):
-            for start, end in pairwise([0, *starts, len(band)]):
-                yield from _found(text, characters, band[start:end])
-        elif _is_list(cells, columns, lengths):
+        elif _is_prose(cells):
+            parts = _columns_in_order(band, cells, gutters)
+            yield band, None if parts else "\n".join(map("\n".join, columns_of(cells)))
+        elif parts := _parted(band) or _sections(band, cells, gutters):
+            pass
+        elif _is_list(cells):
             yield band, None
+        elif found := table_of(text, characters, band, gutters):
+            yield band, "\n" + "\n".join(table(found)) + "\n"
         else:
-            finer = [[part for one in row for part in _parts(characters, one)] for row in band]
-            found = _table(text, finer, _confirmed(text, finer, gutters)) or _table(text, band, gutters)
-            if found:
-                yield band, "\n" + "\n".join(table(found)) + "\n"
-                continue
-            # Labels above their values, in boxes of several widths.
-            boxes = [list(part) for _, part in groupby(band, key=len)]
-            for part in boxes if len(boxes) > 1 and min(map(len, boxes)) > 1 else ():
-                yield from _found(text, characters, part)
+            parts = _boxes(band)
+        for part in parts:
+            yield from _found(text, characters, part)
+
+
+def _lengths(columns: Sequence[Sequence[str]]) -> list[float]:
+    """The usual length of the cells in each column, in characters."""
+    return [median(map(len, column)) if column else 0 for column in columns]
+
+
+def _is_prose(cells: Sequence[Sequence[str]]) -> bool:
+    """Whether the columns are lines of prose next to each other."""
+    columns = columns_of(cells)
+    return (
+        len(columns) <= MAX_COLUMNS
+        and _crossing(cells) >= MIN_LINES
+        and min(_lengths(columns)) >= LINE_LENGTH
+    )
+
+
+def _crossing(cells: Sequence[Sequence[str]]) -> int:
+    """How many rows have text in several columns."""
+    return sum(1 for row in cells if sum(map(bool, row)) > 1)
+
+
+def _columns_in_order(
+    band: Sequence[Row], cells: Sequence[Sequence[str]], gutters: Sequence[Gutter]
+) -> list[list[Row]]:
+    """The rows of each column, which may contain tables; [] if the file holds the columns row by row."""
+    if _steps_across(band, gutters) > _crossing(cells) / 2:
+        return []
+    return [_column(band, gutters, number) for number in range(len(gutters) + 1)]
+
+
+def _sections(band: list[Row], cells: Sequence[Sequence[str]], gutters: Sequence[Gutter]) -> list[list[Row]]:
+    """The table, and the headings and texts around it; [] if there are none."""
+    starts = _starts(band, cells, gutters)
+    return [band[start:end] for start, end in pairwise([0, *starts, len(band)])] if starts else []
+
+
+def _boxes(band: Sequence[Row]) -> list[list[Row]]:
+    """The rows of boxes of several widths, which hold labels above their values; [] if there are none."""
+    boxes = [list(part) for _, part in groupby(band, key=len)]
+    return boxes if len(boxes) > 1 and min(map(len, boxes)) > 1 else []
 
 
 def _without_sparse_columns(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> Sequence[Gutter]:
@@ -433,7 +319,7 @@ def _without_sparse_columns(text: str, band: Sequence[Row], gutters: Sequence[Gu
 
     Such are the numbers of headings.
     """
-    columns = _columns([_cells(text, row, gutters) for row in band])
+    columns = columns_of([cells_of(text, row, gutters) for row in band])
     full = [number for number, column in enumerate(columns) if len(column) > len(band) * MAX_CROSSING]
     is_prose = 1 < len(full) <= MAX_COLUMNS and all(
         len(columns[number]) >= MIN_LINES and median(map(len, columns[number])) >= LINE_LENGTH
@@ -447,7 +333,7 @@ def _without_sparse_columns(text: str, band: Sequence[Row], gutters: Sequence[Gu
 def _steps_across(band: Sequence[Row], gutters: Sequence[Gutter]) -> int:
     """How often the text of the file goes from one column to the next in the same row."""
     return sum(
-        one.numbers.stop == other.number and _column_of(one, gutters) < _column_of(other, gutters)
+        one.numbers.stop == other.number and column_of(one, gutters) < column_of(other, gutters)
         for row in band
         for one, other in pairwise(row)
     )
@@ -488,14 +374,14 @@ def _is_title(line: Sequence[str]) -> bool:
 
 def _column(band: Sequence[Row], gutters: Sequence[Gutter], number: int) -> list[Row]:
     """The rows of one column."""
-    rows = ([one for one in row if _column_of(one, gutters) == number] for row in band)
+    rows = ([one for one in row if column_of(one, gutters) == number] for row in band)
     return [row for row in rows if row]
 
 
-def _is_list(
-    cells: Sequence[Sequence[str]], columns: Sequence[Sequence[str]], lengths: Sequence[float]
-) -> bool:
+def _is_list(cells: Sequence[Sequence[str]]) -> bool:
     """Whether the columns are lines, which may be indented, with their bullets, numbers or marginal notes."""
+    columns = columns_of(cells)
+    lengths = _lengths(columns)
     if max(lengths) > LONG_LINE and min(map(len, columns)) <= max(map(len, columns)) / 2:
         return True
     is_long = max(lengths) >= LINE_LENGTH
@@ -504,113 +390,3 @@ def _is_list(
         and max(sum(map(bool, row)) for row in cells) <= 2
         and all(BULLET.fullmatch(cell) or (is_long and NUMBER.fullmatch(cell)) for cell in columns[0])
     )
-
-
-def _table(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[str]]:
-    """The rows of a table; [] if it is none."""
-    cells = [_cells(text, row, gutters) for row in band]
-    crossing = sum(1 for row in cells if sum(map(bool, row)) > 1)
-    unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
-    if (crossing < MIN_ROWS and not _is_header_with_row(cells)) or unclear > MAX_UNCLEAR * len(band):
-        return []
-    return _joined(text, band, cells, gutters)
-
-
-def _confirmed(text: str, band: Sequence[Row], known: Sequence[Gutter]) -> list[Gutter]:
-    """The gutters of a table, if they were known or many rows have text on both sides."""
-    gutters = _gutters(band)
-    cells = [_cells(text, row, gutters) for row in band]
-    return [
-        (start, end)
-        for number, (start, end) in enumerate(gutters)
-        if any(start < other and one < end for one, other in known)
-        or sum(1 for row in cells if row[number] and row[number + 1]) > MIN_BOTH * len(band)
-    ]
-
-
-def _is_header_with_row(cells: Sequence[Sequence[str]]) -> bool:
-    """Whether a row has a header above it, in each of several columns."""
-    if (
-        len(cells) < 2
-        or len(cells[0]) < MIN_ROWS
-        or any(not cell or NUMBER.fullmatch(cell) for cell in cells[0])
-    ):
-        return False
-    return sum(map(bool, cells[1])) > 1
-
-
-def _parts(characters: Sequence[tuple[str, Box]], segment: Segment) -> Iterator[Segment]:
-    """The parts of a segment between narrow gaps."""
-    start = segment.start
-    for part in _segments(characters[start : segment.end], NARROW, NARROW):
-        yield replace(part, start=start + part.start, end=start + part.end)
-
-
-def _cells(text: str, row: Row, gutters: Sequence[Gutter]) -> list[str]:
-    cells = [""] * (len(gutters) + 1)
-    for segment in row:
-        column = _column_of(segment, gutters)
-        shown = " ".join(text[segment.start : segment.end].split())
-        cells[column] = f"{cells[column]} {shown}".lstrip()
-    return cells
-
-
-def _columns(cells: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The cells of each column that are not empty."""
-    return [[cell for cell in column if cell] for column in zip(*cells, strict=True)]
-
-
-def _column_of(segment: Segment, gutters: Sequence[Gutter]) -> int:
-    return bisect_left(gutters, segment.left + segment.right, key=sum)
-
-
-def _wrapped(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> set[int]:
-    """The lines of a table that continue the row above: the file returns from them to that row.
-
-    Programs write a table cell by cell, with all lines of a cell. A line that continues all cells is closer
-    to the one above than rows are.
-    """
-    if any(_is_mixed(band, gutter) is False for gutter in gutters):
-        return set()  # The file holds the columns one after another.
-    found = dict[int, float]()  # distances from the line above
-    others = list[float]()
-    above = dict[int, Segment]()  # the last lines of the cells, by column
-    last = -1
-    for number, row in enumerate(band):
-        step = band[number - 1][0].middle - row[0].middle if number else 0.0
-        own = {_column_of(one, gutters): one for one in row}
-        goes_on = all(
-            column in above and not text[above[column].end : one.start].strip() for column, one in own.items()
-        )
-        is_full = len(own) > len(gutters)
-        if goes_on and row[0].start < last and (not is_full or step < NEXT_LINE * row[0].height):
-            found[number] = step if is_full else 0.0
-        else:
-            others += [step] if number else []
-            above, last = {}, -1
-        above |= own
-        last = max(last, *(one.start for one in row))
-    return {number for number, step in found.items() if step < CLOSER * min(others, default=0.0)}
-
-
-def _joined(
-    text: str, band: Sequence[Row], cells: Sequence[list[str]], gutters: Sequence[Gutter]
-) -> list[list[str]]:
-    """The rows of a table. A line with an empty first cell may continue the cells of the line above."""
-    wrapped = _wrapped(text, band, gutters)
-    rows: list[list[str]] = []
-    for number, line in enumerate(cells):
-        above = cells[number - 1] if number else []
-        distance = band[number - 1][0].middle - band[number][0].middle if number else 0.0
-        is_next = 0 < distance < NEXT_LINE * band[number][0].height
-        is_part = len(line) == 2 or sum(map(bool, line)) < len(line) - 1
-        columns = list(zip(above, line, strict=False))
-        goes_on = all(before or not cell for before, cell in columns)
-        sums = (before + cell for before, cell in columns if all(map(AMOUNT.fullmatch, (before, cell))))
-        are_sums = any(map(MONEY.search, sums))
-        may_go_on = is_next and is_part and goes_on and not are_sums and not line[0]
-        if rows and (number in wrapped or may_go_on):
-            rows[-1] = [f"{one}\n{other}".strip() for one, other in zip(rows[-1], line, strict=True)]
-        else:
-            rows.append(line)
-    return [[undivided(cell) for cell in row] for row in rows]

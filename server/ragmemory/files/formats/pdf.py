@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import c_void_p, cast, create_string_buffer
 from itertools import groupby
+from math import pi
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,7 +27,9 @@ from ragmemory.files.formats.file_text import (
     page_ranges,
     stated_title,
 )
-from ragmemory.files.formats.layout import Box, arranged, crossings, is_plain, undivided
+from ragmemory.files.formats.layout import arranged, crossings, is_plain
+from ragmemory.files.formats.page_columns import Box
+from ragmemory.files.formats.page_tables import undivided
 from ragmemory.files.formats.pdf_headings import (
     BOLD,
     Bookmark,
@@ -81,6 +84,8 @@ MANY_JUMPS = 12
 # Beyond these limits the text keeps the order of the file: analysing the layout takes 4 µs per character.
 MAX_RECTS = 20_000
 MAX_ARRANGED = 50_000
+# From this angle on, in radians, text is slanted.
+MIN_SLANT, RIGHT_ANGLE = 0.1, pi / 2
 LINE = re.compile(r"\S(?:[^\r\n]*\S)?")
 # The weight from which a font is bold (regular ones have 435 or less), if its name does not say so.
 BOLD_WEIGHT = 540
@@ -362,7 +367,13 @@ def _outline(document: pypdfium2.PdfDocument) -> Iterator[Bookmark]:
 
 
 def _characters(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Iterator[tuple[str, Box]]:
-    from pypdfium2.raw import FS_RECTF, FPDFText_GetLooseCharBox, FPDFText_GetUnicode
+    """The characters of a page with their boxes, which have no height in slanted text."""
+    from pypdfium2.raw import (
+        FS_RECTF,
+        FPDFText_GetCharAngle,
+        FPDFText_GetLooseCharBox,
+        FPDFText_GetUnicode,
+    )
 
     box = FS_RECTF()
     first = ""  # of the two code units of a character beyond U+FFFF
@@ -372,7 +383,10 @@ def _characters(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Itera
         first = unit if "\ud800" <= unit < "\udc00" else ""
         if text != MOVED_AWAY and not first:
             FPDFText_GetLooseCharBox(page, number, box)
-            yield text, Box(box.left, box.bottom, box.right, box.top)
+            is_slanted = (
+                MIN_SLANT < FPDFText_GetCharAngle(page, number) % RIGHT_ANGLE < RIGHT_ANGLE - MIN_SLANT
+            )
+            yield text, Box(box.left, box.bottom, box.right, box.bottom if is_slanted else box.top)
 
 
 def _mended(page: pypdfium2.PdfTextPage) -> dict[int, str]:

@@ -206,6 +206,22 @@ def test_tables_and_columns_keep_their_order() -> None:
     assert paper.note == ""
 
 
+def test_a_slanted_watermark_is_in_no_row_of_a_table() -> None:
+    rows = [("Kind", "Minutes", "Heat"), *((f"Tea {number}", "3", "90") for number in range(8))]
+    table = placed(
+        *(
+            (x, 700 - 14 * row, cell)
+            for row, line in enumerate(rows)
+            for x, cell in zip((72, 200, 330), line, strict=True)
+        )
+    )
+    watermark = b"\nBT /F1 40 Tf .7071 .7071 -.7071 .7071 130 590 Tm (Copied) Tj ET"
+    text = read(PAPER, pdf([table + watermark])).text
+    assert "| Tea 6 | 3 | 90 |\n| Tea 7 | 3 | 90 |\n" in text
+    assert text.count("\n| ---") == 1
+    assert text.strip().endswith("Copied")
+
+
 def test_pages_whose_order_could_not_be_told_are_named() -> None:
     scattered = [
         (72 + row % 9 * 20 + shift, 700 - 14 * row, f"i {row + 10}") for row in range(30) for shift in (0, 36)
