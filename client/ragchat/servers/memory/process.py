@@ -71,9 +71,9 @@ def environment(
         prefixes = (*prefixes, HUGGINGFACE_PREFIX)
     withheld = {OPENAI_KEY} if embedder["key_file"] else set()
     kept = {name: value for name, value in inherited(environ, prefixes).items() if name not in withheld}
-    # Otherwise the server would read the embedder from the user's file again, which may have changed …
+    # Otherwise the server would read these again: from the user's file, which may have changed since, and for
+    # a temporary memory those of the user's own.
     kept |= {f"RAGCHAT_EMBEDDER_{name.upper()}": embedder[name] for name in EMBEDDER_KEYS}
-    # … and what a temporary memory has not of the user's own.
     if not settings.tables["index"]["url"]:
         kept["RAGCHAT_INDEX_URL"] = ""
     if not settings.tables["memory"]["read_only"]:
