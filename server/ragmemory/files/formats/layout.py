@@ -30,6 +30,7 @@ from ragmemory.files.formats.page_columns import (
     cells_of,
     column_of,
     columns_of,
+    crossing_of,
     ends_of,
     gutters_of,
     is_mixed,
@@ -283,21 +284,16 @@ def _is_prose(cells: Sequence[Sequence[str]]) -> bool:
     columns = columns_of(cells)
     return (
         len(columns) <= MAX_COLUMNS
-        and _crossing(cells) >= MIN_LINES
+        and crossing_of(cells) >= MIN_LINES
         and min(_lengths(columns)) >= LINE_LENGTH
     )
-
-
-def _crossing(cells: Sequence[Sequence[str]]) -> int:
-    """How many rows have text in several columns."""
-    return sum(1 for row in cells if sum(map(bool, row)) > 1)
 
 
 def _columns_in_order(
     band: Sequence[Row], cells: Sequence[Sequence[str]], gutters: Sequence[Gutter]
 ) -> list[list[Row]]:
     """The rows of each column, which may contain tables; [] if the file holds the columns row by row."""
-    if _steps_across(band, gutters) > _crossing(cells) / 2:
+    if _steps_across(band, gutters) > crossing_of(cells) / 2:
         return []
     return [_column(band, gutters, number) for number in range(len(gutters) + 1)]
 

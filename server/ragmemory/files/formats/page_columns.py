@@ -170,6 +170,11 @@ def columns_of(cells: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[cell for cell in column if cell] for column in zip(*cells, strict=True)]
 
 
+def crossing_of(cells: Sequence[Sequence[str]]) -> int:
+    """How many rows have text in several columns."""
+    return sum(1 for row in cells if sum(map(bool, row)) > 1)
+
+
 def ends_of(band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[int]]:
     """Where the first and the last segment of each column start in the file; [] for an empty column."""
     starts: list[list[int]] = [[] for _ in range(len(gutters) + 1)]

@@ -20,6 +20,7 @@ from ragmemory.files.formats.page_columns import (
     Segment,
     cells_of,
     column_of,
+    crossing_of,
     ends_of,
     gutters_of,
     is_mixed,
@@ -79,9 +80,9 @@ def _confirmed(text: str, band: Sequence[Row], known: Sequence[Gutter]) -> list[
 def _table(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[str]]:
     """The rows of a table; [] if it is none."""
     cells = [cells_of(text, row, gutters) for row in band]
-    crossing = sum(1 for row in cells if sum(map(bool, row)) > 1)
     unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
-    if (crossing < MIN_ROWS and not _is_header_with_row(cells)) or unclear > MAX_UNCLEAR * len(band):
+    has_rows = crossing_of(cells) >= MIN_ROWS or _is_header_with_row(cells)
+    if not has_rows or unclear > MAX_UNCLEAR * len(band):
         return []
     return _joined(text, band, cells, gutters)
 
