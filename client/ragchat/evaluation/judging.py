@@ -220,7 +220,8 @@ def _failures(case: Case, turn: Turn) -> list[str]:
     good = plain(case.answer) if case.verdict == "good" else ""
 
     def is_new(said: str) -> bool:
-        return re.search(rf"(?<!\w){re.escape(plain(said))}(?!\w)", good) is None
+        whole_words = rf"(?<!\w){re.escape(plain(said))}(?!\w)"
+        return not re.search(whole_words, good)
 
     facts = [*filter(is_new, (fact for one in turn.answer.unsupported for fact in one.facts))]
     if facts:
