@@ -44,6 +44,11 @@ class Card(Struct, frozen=True):
         """`heading` as it is shown: `Setup › Ports`; "" if the location has it."""
         return "" if short_path(self.heading) in self.location else self.heading.replace(" > ", " › ")
 
+    @property
+    def first_line(self) -> str:
+        """What is above its text: `[1] notes.md:3–5  Setup › Ports`."""
+        return f"[{self.n}] {self.location}" + (f"  {self.headings}" if self.headings else "")
+
 
 class Further(Struct, frozen=True):
     """Cards that /more shows, with their citations."""

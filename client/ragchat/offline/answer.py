@@ -54,8 +54,7 @@ def markdown(cards: Sequence[Card], *, grounded: bool, missing: Sequence[str]) -
 
 
 def markdown_of(card: Card) -> str:
-    heading = f"  {card.headings}" if card.headings else ""
-    return f"[{card.n}] {card.location}{heading}\n\n{quoted(card)}"
+    return f"{card.first_line}\n\n{quoted(card)}"
 
 
 def quoted(card: Card) -> str:

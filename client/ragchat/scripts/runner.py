@@ -162,7 +162,7 @@ def text_of(answer: Answer) -> str:
     if not answer.cards:
         return answer.text
     before, after = notes_of(grounded=answer.grounded, missing=answer.missing)
-    cards = [f"[{one.n}] {one.location}  {one.headings}".rstrip() + f"\n{one.text}" for one in answer.cards]
+    cards = [f"{one.first_line}\n{one.text}" for one in answer.cards]
     return "\n\n".join(filter(None, [before, *cards, after]))
 
 
