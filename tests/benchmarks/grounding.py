@@ -22,7 +22,7 @@ from ragchat.grounding.evidence import gather
 from ragchat.grounding.judging import INTERCEPT, SIGNALS, signals_of
 from ragchat.grounding.question import Question
 from ragchat.memory.client import MemoryClient
-from ragchat.offline.cards import ranked
+from ragchat.offline.windows import ranked
 from ragcommon.contract.search import Hit
 from ragcommon.text.rules import with_words_replaced
 from tests.benchmarks.ndcg import FOLDER, Collection

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from ragchat.answer import Answer, Candidate, Card, Further
 from ragchat.formatting import listed
 from ragchat.grounding.judging import Closeness, Judgement
-from ragchat.offline.cards import Window, make_cards
+from ragchat.offline.cards import make_cards
+from ragchat.offline.windows import Window
 from ragcommon.text.rules import FENCE, is_row
 
 NO_MODEL = "No language model is in use: answers are the best parts of your documents."

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from ragchat.grounding.evidence import Evidence
 from ragchat.grounding.types import Citation
 from ragchat.offline.answer import block_quote, quoted
-from ragchat.offline.cards import Window, best_window, make_cards
+from ragchat.offline.cards import make_cards
+from ragchat.offline.windows import Window, best_window
 from ragchat.research.state import Finding
 from ragchat.sanitize import one_line
 from ragchat.sessions.document import is_question_of_user

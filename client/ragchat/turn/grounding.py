@@ -13,7 +13,8 @@ from ragchat.grounding.evidence import Evidence, TextComparer, gather
 from ragchat.grounding.judging import Closeness, Judgement, judge
 from ragchat.grounding.question import Question
 from ragchat.grounding.types import Citation
-from ragchat.offline.cards import Window, chosen, make_cards, ranked
+from ragchat.offline.cards import make_cards
+from ragchat.offline.windows import Window, chosen, ranked
 from ragchat.turn.retrieval import Retrieval
 from ragcommon.contract.search import Hit
 from ragcommon.text.rules import with_words_replaced

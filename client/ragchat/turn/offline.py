@@ -14,7 +14,7 @@ from ragchat.grounding.evidence import Evidence, gather, names_of
 from ragchat.grounding.judging import Closeness, Judgement
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import answer_with, nothing
-from ragchat.offline.cards import (
+from ragchat.offline.windows import (
     SIZES,
     WEAK_SIZE,
     Window,
@@ -23,7 +23,6 @@ from ragchat.offline.cards import (
     defined,
     nearest,
     runs,
-    with_seconds,
 )
 from ragchat.turn.grounding import ON_TOPIC_SCORE, judge_passages
 from ragchat.turn.limits import RetrievalLimits
@@ -69,7 +68,7 @@ async def answer_offline(
     further: Sequence[Window] = ()
     if not windows:
         best, *others = grounding.windows
-        windows, others = chosen(with_seconds([await _with_replies(best, memory, limits), *others]))
+        windows, others = chosen([await _with_replies(best, memory, limits), *others])
         further = [window for window in others if window.hit.score >= ON_TOPIC_SCORE]
     judged = _of_shown(judged, grounding.question, windows)
     return answer_with(windows, further, retrieval.candidates, judged)

@@ -105,7 +105,7 @@ class ChatContext:
     def show_more(self) -> bool:
         """Show the next cards of the last answer; False if there are none."""
         from ragchat.grounding.highlight import Highlight
-        from ragchat.offline.cards import SHOWN
+        from ragchat.offline.windows import SHOWN
         from ragchat.ui.render.cards import show_cards
 
         turn = self.conversation.last_turn

@@ -9,7 +9,7 @@ from ragchat.grounding.evidence import gather
 from ragchat.grounding.judging import Closeness, Judgement
 from ragchat.grounding.question import Question
 from ragchat.offline.answer import EMPTY_MEMORY, NEAREST, NOTHING, answer_with, nothing
-from ragchat.offline.cards import chosen, ranked
+from ragchat.offline.windows import chosen, ranked
 from ragchat.turn.passages import as_candidate
 from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit

@@ -15,18 +15,8 @@ from ragchat.answer import Card
 from ragchat.grounding.evidence import Evidence, gather
 from ragchat.grounding.question import Question
 from ragchat.grounding.types import Citation
-from ragchat.offline.cards import (
-    SHOWN,
-    SIZES,
-    Window,
-    best_window,
-    chosen,
-    make_cards,
-    nearest,
-    ranked,
-    runs,
-    with_seconds,
-)
+from ragchat.offline.cards import make_cards
+from ragchat.offline.windows import SHOWN, SIZES, Window, best_window, chosen, nearest, ranked, runs
 from ragcommon.contract.search import Hit
 from tests.support.turns import ListMemory, hit
 
@@ -354,8 +344,9 @@ async def test_a_short_line_above_a_sentence_may_be_the_answer() -> None:
 async def test_two_parts_of_a_passage_with_a_heading_between_them_are_two_cards() -> None:
     parts = ["The boiler is serviced in March.", *FILLER[:30], "For the boiler, call Carl before March."]
     passage = replace(hit("\n".join(parts)), heading="Boiler", headings=[(1, "OK"), (20, "Not OK")])
-    windows = ranked(await evidence_in("When in March is the boiler serviced?", passage))
-    cards, _ = make_cards(chosen(with_seconds(windows))[0])
+    [evidence] = await evidence_in("When in March is the boiler serviced?", passage)
+    first, *_, last = runs(evidence, 300)
+    cards, _ = make_cards([first, last])
     assert [(card.heading, parts[0] in card.text) for card in cards] == [
         ("Boiler > OK", True),
         ("Boiler > Not OK", False),
@@ -632,34 +623,14 @@ def scored(windows: Sequence[Window], scores: Sequence[float]) -> list[Window]:
 async def test_two_parts_of_a_passage_share_a_card_that_names_the_lines_between_them() -> None:
     parts = ["The boiler is serviced in March.", *FILLER[:30], "For the boiler, call Carl before March."]
     passage = hit("\n".join(parts))
-    windows = ranked(await evidence_in("When in March is the boiler serviced?", passage))
-    shown, _ = chosen(with_seconds(windows))
-    [card], citations = make_cards(shown)
+    [evidence] = await evidence_in("When in March is the boiler serviced?", passage)
+    first, *_, last = runs(evidence, 300)
+    [card], citations = make_cards([first, last])
     assert parts[0] in card.text
     assert parts[-1] in card.text
     assert "\n… lines " in card.text
     assert len(citations) == 2
     assert len(card.text) < len(passage.text) / 2
-
-
-async def test_a_second_part_must_be_better_than_that_of_another_passage() -> None:
-    question = "When is the boiler serviced?"
-    one = hit("\n".join(["The boiler is serviced in March.", *FILLER[:30], "The boiler is old."]), chunk_id=1)
-    other = hit("Carl has serviced the boiler.", chunk_id=2)
-    first, second, third = with_seconds(ranked(await evidence_in(question, one, other)))[:3]
-    assert [window.hit.chunk_id for window in (first, second, third)] == [1, 2, 1]
-    assert first.text.startswith("The boiler is serviced")
-    assert third.text.endswith("The boiler is old.")
-
-
-async def test_a_second_part_of_one_long_sentence_is_shown_whole() -> None:
-    sentence = f"For the boiler, {'and once more ' * 35}call Carl before March."
-    passage = hit("\n".join(["The boiler is serviced in March.", *FILLER[:30], sentence]))
-    windows = ranked(await evidence_in("When in March is the boiler serviced?", passage))
-    shown, _ = chosen(with_seconds(windows))
-    [card], _ = make_cards(shown)
-    assert sentence in card.text
-    assert len(sentence) > SIZES[1]
 
 
 async def test_windows_to_compare_reach_from_each_piece_on_but_none_is_within_another() -> None:
@@ -716,10 +687,3 @@ async def test_front_matter_is_shown_only_if_it_says_something_about_the_questio
     assert "serial: 21-2240" in await window_text("What is the serial?", passage, 900)
     code = replace(place(text, uri="file:///notes/a.yaml"), heading="Boiler")
     assert "tags:" in await window_text("What is the pressure?", code, 900)
-
-
-async def test_front_matter_is_no_second_window_of_its_passage() -> None:
-    text = "---\ntags: [places]\n---\nClosed on Mondays. The poppy cake is gone by eleven.\n"
-    [evidence] = await evidence_in("When has Cafe Moehre closed?", replace(place(text), title="Cafe Moehre"))
-    [window] = with_seconds(ranked([evidence]))
-    assert window.text == "Closed on Mondays. The poppy cake is gone by eleven."

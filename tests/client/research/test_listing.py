@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ragchat.grounding.evidence import gather
 from ragchat.grounding.question import Question
-from ragchat.offline.cards import Window
+from ragchat.offline.windows import Window
 from ragchat.research.listing import SIZE, answering, cited_passages, list_findings
 from ragchat.research.state import Finding
 from tests.support.turns import ListMemory, hit

@@ -217,16 +217,6 @@ async def test_a_card_of_a_conversation_shows_the_replies_to_a_question(tmp_path
     assert (last.location, last.text) == ("allotment.txt:6", CHAT.splitlines()[-1])
 
 
-async def test_a_card_has_two_parts_of_a_passage_that_both_have_words_of_the_question(tmp_path: Path) -> None:
-    filler = "\n".join(f"Line {n} is about the garden behind the house and its fence." for n in range(24))
-    text = f"The boiler is serviced in March.\n{filler}\nFor the boiler, call Carl before March.\n"
-    async with memory_of(tmp_path, {"house.txt": text}) as memory:
-        [card, *_] = (await ask("When in March is the boiler serviced?", memory)).cards
-    assert "The boiler is serviced in March." in card.text
-    assert "For the boiler, call Carl before March." in card.text
-    assert "… lines " in card.text
-
-
 async def test_a_short_note_is_shown_to_its_end_if_only_its_title_has_the_words(tmp_path: Path) -> None:
     day = (
         "<< [[2024-04-0{}]] | [[2024-04-0{}]] >>\n\n# Notes\n\n## Tasks\n\nWater plants.\n\n"
