@@ -21,7 +21,6 @@ import pytest
 from anyio import to_thread
 from anyio.abc import TaskStatus
 
-import ragmemory
 from ragmcp.errors import AsyncioRequired
 from ragmemory.app import make_embedder
 from ragmemory.errors import BadArgument, MemoryUnusable, NotAMemory
@@ -289,13 +288,6 @@ async def test_the_settings_of_a_memory_may_be_named_by_a_text(tmp_path: Path) -
         assert (await memory.inject("One sentence here.\n\n" * 9)).chunks > 1
     with pytest.raises(BadArgument, match=r"^config must be of type str or Path or None, not bytes\.$"):
         Memory(tmp_path / "notes.db", config=b"a")  # type: ignore[arg-type]
-
-
-def test_every_name_of_the_package_can_be_imported_and_is_listed() -> None:
-    assert sorted(ragmemory.__all__) == sorted(ragmemory._HOMES)
-    assert set(ragmemory.__all__) <= set(dir(ragmemory))
-    for name in ragmemory.__all__:
-        assert getattr(ragmemory, name) is not None
 
 
 async def test_metadata_and_a_filter_may_be_any_mapping(tmp_path: Path) -> None:
