@@ -44,6 +44,19 @@ async def main():
 
 anyio.run(main)
 """
+USE_OF_THE_PROXY = """
+import sys
+import anyio
+from ragmcp import open_stdio
+
+async def main():
+    async with open_stdio([sys.executable, "proxy.py"]) as client:
+        print(*[tool.name for tool in await client.list_tools()])
+        print((await client.call_tool("add", {"a": 2, "b": 3})).text)
+        print((await client.call_tool("add", {"a": "two"})).text)
+
+anyio.run(main)
+"""
 
 
 @pytest.fixture
@@ -78,6 +91,12 @@ async def test_the_client_uses_the_server_over_http(examples: Path) -> None:
 
 def test_the_second_client_uses_the_other_features(examples: Path) -> None:
     assert printed(examples, "gardener.py") == OUTPUTS["gardener.py"]
+
+
+def test_the_proxy_forwards_to_both_servers(examples: Path) -> None:
+    listed, *answers = printed(examples, "-c", USE_OF_THE_PROXY).splitlines()
+    assert listed == "add summarize plant water"
+    assert answers == ["5", "Invalid parameter $.a: expected `int`, got `str`.", "add takes: a, b."]
 
 
 def test_the_mounted_server_answers(examples: Path) -> None:

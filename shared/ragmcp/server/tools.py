@@ -46,7 +46,11 @@ class ToolResult(Struct, Generic[T], frozen=True):
 
 
 class Tool(Struct, frozen=True):
-    """A function that can be called over the wire."""
+    """A function that can be called over the wire.
+
+    `tool` makes one from the types of a function. With a decoder of `dict[str, Any]` for its arguments it can
+    have any schema, such as that of a tool of another server.
+    """
 
     info: schema.ToolInfo
     function: Function
@@ -67,7 +71,8 @@ class Tool(Struct, frozen=True):
         another type than the function declares, and what the function raises.
         """
         decoded = self._decoded(arguments)
-        return _as_result(await self.function(call, **asdict(decoded)), self.returns)
+        given = decoded if isinstance(decoded, dict) else asdict(decoded)
+        return _as_result(await self.function(call, **given), self.returns)
 
     def _decoded(self, arguments: Raw) -> Any:
         """Some hosts name every argument: a null that does not fit means that it was left out."""
