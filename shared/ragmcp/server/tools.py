@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import asdict, fields
 
+from ragcommon.errors import leaf
 from ragmcp import errors
 from ragmcp.older_revisions import require_legacy
 from ragmcp.protocol.decoding import decode
@@ -271,10 +272,11 @@ async def _run(call: Call, tool: Tool, arguments: Raw) -> schema.CallToolResult:
             raise
         hint = f"{tool.name} takes: {', '.join(tool.info.input_schema['properties']) or 'no arguments'}."
         return _failure(call, tool, errors.ToolError(error.code, str(error), error.details(), hint))
-    except (errors.RemoteProtocolError, InputNeeded):
-        raise
     except Exception as error:
-        return _failure(call, tool, error)
+        # A task group wraps what is raised in it.
+        if isinstance(first := leaf(error), errors.RemoteProtocolError | InputNeeded):
+            raise first from None
+        return _failure(call, tool, first if isinstance(first, errors.ToolError) else error)
     return schema.CallToolResult(content=result.content, structured_content=result.structured)
 
 
