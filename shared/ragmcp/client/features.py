@@ -47,6 +47,7 @@ OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 class Client(Core):
     """One server, as its client sees it.
 
+    `server` (its name and version), `revision`, `capabilities` and `instructions` are what was negotiated.
     Requests raise WireError if the server refused, ConnectionClosed, RequestTimedOut, RemoteProtocolError
     for an unusable answer, NotEncodable; over HTTP also ServerUnreachable, HttpRefused.
     """
