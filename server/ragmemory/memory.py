@@ -84,9 +84,11 @@ class Memory:
         self._check_loop(self._serving)
         self._closing.set()
         # `await self._serving` would cancel the closing, too, when this task is cancelled.
-        with anyio.CancelScope(shield=True):
-            await asyncio.wait([self._serving])
-        self._serving.result()
+        if not self._serving.done():  # It is done if its event loop has ended.
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([self._serving])
+        if not self._serving.cancelled():
+            self._serving.result()
 
     async def inject(self, text: str, metadata: Mapping[str, Any] | None = None) -> Injected:
         """Store a document, Markdown or plain text; returns when it is on the disk.

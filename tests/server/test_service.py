@@ -222,6 +222,15 @@ async def test_a_memory_used_in_another_event_loop_says_where_it_is_open(tmp_pat
         assert (await memory.inject("The fox jumps.")).status == "added"
 
 
+def test_a_memory_whose_event_loop_has_ended_is_closed(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "notes.db")
+    asyncio.run(memory.__aenter__())
+    with pytest.raises(MemoryUnusable, match="has been closed"):
+        asyncio.run(memory.query("fox"))
+    asyncio.run(memory.__aexit__())
+    assert connection_threads() == []
+
+
 def test_a_memory_is_not_opened_without_asyncio(tmp_path: Path) -> None:
     with pytest.raises(AsyncioRequired):
         Memory(tmp_path / "notes.db").__aenter__().send(None)
