@@ -175,6 +175,7 @@ class Client(Core):
                 yield subscription
         finally:
             self._subscriptions.discard(subscription)
+            subscription.end()
 
     async def set_log_level(self, level: base.LogLevel) -> None:
         """Get log messages of this severity and above, through `Handlers.on_log`."""

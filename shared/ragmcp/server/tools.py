@@ -213,8 +213,7 @@ def _as_result(returned: Any, declared: Any) -> ToolResult[Any]:
     if declared is str and isinstance(returned, str):
         return ToolResult([TextContent(text=returned)], msgspec.UNSET)
     # "Servers MUST provide structured results that conform to this schema." (server/tools)
-    text = msgspec.json.encode(returned)
-    msgspec.json.decode(text, type=declared)
+    msgspec.json.decode(text := msgspec.json.encode(returned), type=declared)
     if isinstance(returned, list):
         return ToolResult(returned, msgspec.UNSET)
     # "For backwards compatibility, a tool that returns structured content SHOULD also return the serialized
