@@ -335,8 +335,8 @@ async def open_client(
         own["authorization"] = f"Bearer {token}"
     sent = {**headers, **own}
     for name, value in sent.items():  # Errors of httpx2 would show the value, which may be a secret.
-        if not (value.isascii() and value.isprintable()):
-            reason = f"the value for its header {name} has a line break or another forbidden character"
+        if not (value.isascii() and value.isprintable() and value == value.strip()):
+            reason = f"the value for its header {name} is empty or has a forbidden character (a line break?)"
             raise errors.ServerUnreachable(shown(address), reason, "")
     client = httpx2.AsyncClient(
         headers=sent,
