@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ragcommon.contract.documents import Injected
+    from ragcommon.contract.history import Origin
     from ragcommon.contract.search import Hit, QueryResult
     from ragmemory.errors import RagMemoryError
     from ragmemory.memory import Memory
 
 __version__ = "0.1.0"
-__all__ = ["Hit", "Injected", "Memory", "QueryResult", "RagMemoryError"]
+__all__ = ["Hit", "Injected", "Memory", "Origin", "QueryResult", "RagMemoryError"]
 
 _HOMES = {
     "Hit": "ragcommon.contract.search",
     "Injected": "ragcommon.contract.documents",
     "Memory": "ragmemory.memory",
+    "Origin": "ragcommon.contract.history",
     "QueryResult": "ragcommon.contract.search",
     "RagMemoryError": "ragmemory.errors",
 }
