@@ -21,26 +21,33 @@ from ragmemory.errors import BadArgument, MemoryUnusable
 from ragmemory.stores.values import check_unicode
 
 _NOT_OPEN = "it is only open in `async with Memory(…)`"
+_OTHER_LOOP = "it is open in another event loop; call it there with `asyncio.run_coroutine_threadsafe`"
 
 
 class Memory:
     """A memory in one file: an async context manager. Its methods raise RagMemoryErrors.
 
-    It runs on asyncio; opening it under trio raises AsyncioRequired of `ragmcp`.
+    It runs on asyncio; opening it under trio raises AsyncioRequired of `ragmcp`. A cancelled `inject` may
+    have stored its document.
     """
 
-    def __init__(self, path: str | Path, *, read_only: bool = False, config: Path | None = None) -> None:
-        """`path` is the SQLite file, created if it is missing, or a `postgresql://` URL.
+    def __init__(
+        self, path: str | Path, *, read_only: bool = False, config: str | Path | None = None
+    ) -> None:
+        """`path` is the SQLite file, created at the first write if it is missing, or a `postgresql://` URL.
 
         Raises BadArgument, SettingsError.
 
         Everything else comes from the settings of `ragmemory`; `config` replaces the user's file.
         """
         _check("path", path, (str, Path), "str or Path")
+        _check("config", config, (str, Path), "str or Path", optional=True)
         if not str(path):  # It would stand for the user's own memory.
             raise BadArgument("path", "is empty")
+        if str(path) == ":memory:":  # In SQLite this is a database without a file.
+            raise BadArgument("path", "is ':memory:', but a memory is a file; take one in a temporary folder")
         flags = {"memory.path": str(path), "memory.read_only": read_only or None}
-        self.service = make_service(load_settings(config, flags))
+        self.service = make_service(load_settings(None if config is None else Path(config), flags))
         """The full service, for everything beyond the methods here."""
         # A worker process would import the script, and so run it again if it does not test `__name__`.
         self.service.writer.preparation.worker = None
@@ -74,11 +81,14 @@ class Memory:
     async def __aexit__(self, *_: object) -> None:
         if self._serving is None:
             raise self._unusable(_NOT_OPEN)
+        self._check_loop(self._serving)
         self._closing.set()
         # `await self._serving` would cancel the closing, too, when this task is cancelled.
-        with anyio.CancelScope(shield=True):
-            await asyncio.wait([self._serving])
-        self._serving.result()
+        if not self._serving.done():  # It is done if its event loop has ended.
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([self._serving])
+        if not self._serving.cancelled():
+            self._serving.result()
 
     async def inject(self, text: str, metadata: Mapping[str, Any] | None = None) -> Injected:
         """Store a document, Markdown or plain text; returns when it is on the disk.
@@ -96,6 +106,7 @@ class Memory:
     ) -> QueryResult:
         """The best `top_k` passages, best first; scores are in [0, 1].
 
+        At most the candidates that words and vectors yield are ranked (`ranking.candidates` each).
         `filter` has `uri` (a glob), `tags`, `created_after`, `created_before`, or other keys of the metadata.
         """
         self._check_opened()
@@ -116,6 +127,12 @@ class Memory:
         if self._serving.done() and not self._serving.cancelled() and (error := self._serving.exception()):
             cause = leaf(error)
             raise self._unusable(f"it was closed by an error, {cause!r}") from cause
+        self._check_loop(self._serving)
+
+    def _check_loop(self, serving: asyncio.Task[None]) -> None:
+        """A lock that two event loops share would leave one of them waiting for ever."""
+        if not serving.done() and serving.get_loop() is not asyncio.get_running_loop():
+            raise self._unusable(_OTHER_LOOP)
 
     def _unusable(self, reason: str) -> MemoryUnusable:
         return MemoryUnusable(self.service.engine.place, reason, hint="")

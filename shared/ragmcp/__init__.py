@@ -9,43 +9,61 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ragmcp.client.features import Client as Client
-    from ragmcp.client.handlers import Handlers as Handlers
-    from ragmcp.errors import RagMcpError as RagMcpError
-    from ragmcp.errors import ToolError as ToolError
-    from ragmcp.http.asgi import Endpoint as Endpoint
-    from ragmcp.http.connect import open_http as open_http
-    from ragmcp.protocol.schema.input import Sample as Sample
-    from ragmcp.protocol.schema.input import SamplingResult as SamplingResult
-    from ragmcp.server.call import Call as Call
-    from ragmcp.server.core import Server as Server
-    from ragmcp.server.tools import ToolResult as ToolResult
-    from ragmcp.server.tools import tool as tool
-    from ragmcp.stdio.connect import open_stdio as open_stdio
-    from ragmcp.stdio.serve import serve_stdio as serve_stdio
+    from ragmcp.client.features import Client
+    from ragmcp.client.handlers import Handlers
+    from ragmcp.errors import RagMcpError, ResourceNotFound, ToolError
+    from ragmcp.http.asgi import Endpoint
+    from ragmcp.http.connect import open_http
+    from ragmcp.protocol.schema.completion import PromptReference, Reference, TemplateReference
+    from ragmcp.protocol.schema.content import Content, ImageContent, ResourceContents, TextContent
+    from ragmcp.protocol.schema.input import Elicit, ElicitResult, ListRoots, Root, Sample, SamplingResult
+    from ragmcp.protocol.schema.logging import LogMessage
+    from ragmcp.protocol.schema.prompts import PromptArgument, PromptInfo, PromptMessage
+    from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
+    from ragmcp.protocol.schema.subscriptions import Filter, list_changed, resource_updated
+    from ragmcp.server.call import Call
+    from ragmcp.server.core import Server
+    from ragmcp.server.prompts import Prompt
+    from ragmcp.server.tools import Tool, ToolResult, tool
+    from ragmcp.stdio.connect import open_stdio
+    from ragmcp.stdio.serve import serve_stdio
+
+__all__ = ["Call", "Client", "Content", "Elicit", "ElicitResult", "Endpoint", "Filter", "Handlers"]
+__all__ += ["ImageContent", "ListRoots", "LogMessage", "Prompt", "PromptArgument", "PromptInfo"]
+__all__ += ["PromptMessage", "PromptReference", "RagMcpError", "Reference", "ResourceContents"]
+__all__ += ["ResourceInfo", "ResourceNotFound", "ResourceTemplate", "Root", "Sample", "SamplingResult"]
+__all__ += ["Server", "TemplateReference", "TextContent", "Tool", "ToolError", "ToolResult", "list_changed"]
+__all__ += ["open_http", "open_stdio", "resource_updated", "serve_stdio", "tool"]
 
 _HOMES = {
-    "Call": "server.call",
-    "Client": "client.features",
-    "Endpoint": "http.asgi",
-    "Handlers": "client.handlers",
-    "RagMcpError": "errors",
-    "Sample": "protocol.schema.input",
-    "SamplingResult": "protocol.schema.input",
-    "Server": "server.core",
-    "ToolError": "errors",
-    "ToolResult": "server.tools",
-    "open_http": "http.connect",
-    "open_stdio": "stdio.connect",
-    "serve_stdio": "stdio.serve",
-    "tool": "server.tools",
+    "client.features": "Client",
+    "client.handlers": "Handlers",
+    "errors": "RagMcpError ResourceNotFound ToolError",
+    "http.asgi": "Endpoint",
+    "http.connect": "open_http",
+    "protocol.schema.completion": "PromptReference Reference TemplateReference",
+    "protocol.schema.content": "Content ImageContent ResourceContents TextContent",
+    "protocol.schema.input": "Elicit ElicitResult ListRoots Root Sample SamplingResult",
+    "protocol.schema.logging": "LogMessage",
+    "protocol.schema.prompts": "PromptArgument PromptInfo PromptMessage",
+    "protocol.schema.resources": "ResourceInfo ResourceTemplate",
+    "protocol.schema.subscriptions": "Filter list_changed resource_updated",
+    "server.call": "Call",
+    "server.core": "Server",
+    "server.prompts": "Prompt",
+    "server.tools": "Tool ToolResult tool",
+    "stdio.connect": "open_stdio",
+    "stdio.serve": "serve_stdio",
 }
-__all__ = list(_HOMES)
 
 
 if not TYPE_CHECKING:  # For mypy it would make every name valid.
 
     def __getattr__(name: str) -> object:
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        for module, names in _HOMES.items():
+            if name in names.split():
+                return getattr(import_module(f"{__name__}.{module}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return [*globals(), *__all__]

@@ -127,6 +127,8 @@ class PromptNotFound(RemoteProtocolError):
 
 
 class ResourceNotFound(RemoteProtocolError):
+    """Raised by `Resources.read` for a URI that it does not have."""
+
     uri: str
     rpc_code = -32602
     sentence = "There is no resource {uri!r}."
@@ -202,7 +204,10 @@ class WireError(RagMcpError):
 
 
 class ToolError(RagMcpError):
-    """Raised by a tool that failed while running: becomes a result with `isError`."""
+    """Raised by a tool that failed while running: becomes a result with `isError`.
+
+    `code` is a stable word for programs, `message` a sentence, `hint` what the model can do about it.
+    """
 
     code: str
     message: str

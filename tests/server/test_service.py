@@ -214,6 +214,23 @@ async def test_a_memory_is_opened_once_and_closed_after_that(tmp_path: Path) -> 
     await memory.__aexit__(None, None, None)
 
 
+async def test_a_memory_used_in_another_event_loop_says_where_it_is_open(tmp_path: Path) -> None:
+    async with Memory(tmp_path / "notes.db") as memory:
+        for use in (partial(memory.query, "a"), partial(memory.inject, "a"), memory.__aexit__):
+            with anyio.fail_after(60), pytest.raises(MemoryUnusable, match="open in another event loop"):
+                await to_thread.run_sync(anyio.run, use)
+        assert (await memory.inject("The fox jumps.")).status == "added"
+
+
+def test_a_memory_whose_event_loop_has_ended_is_closed(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "notes.db")
+    asyncio.run(memory.__aenter__())
+    with pytest.raises(MemoryUnusable, match="has been closed"):
+        asyncio.run(memory.query("fox"))
+    asyncio.run(memory.__aexit__())
+    assert connection_threads() == []
+
+
 def test_a_memory_is_not_opened_without_asyncio(tmp_path: Path) -> None:
     with pytest.raises(AsyncioRequired):
         Memory(tmp_path / "notes.db").__aenter__().send(None)
@@ -269,6 +286,17 @@ def test_a_memory_needs_a_path() -> None:
         Memory("")
     with pytest.raises(BadArgument, match=r"^path must be of type str or Path, not NoneType\.$"):
         Memory(None)  # type: ignore[arg-type]
+    with pytest.raises(BadArgument, match=r"^path is ':memory:', but a memory is a file"):
+        Memory(":memory:")
+
+
+async def test_the_settings_of_a_memory_may_be_named_by_a_text(tmp_path: Path) -> None:
+    settings = tmp_path / "settings.toml"
+    settings.write_text("[chunking]\nmax_tokens = 8\n", encoding="utf-8")
+    async with Memory(tmp_path / "notes.db", config=str(settings)) as memory:
+        assert (await memory.inject("One sentence here.\n\n" * 9)).chunks > 1
+    with pytest.raises(BadArgument, match=r"^config must be of type str or Path or None, not bytes\.$"):
+        Memory(tmp_path / "notes.db", config=b"a")  # type: ignore[arg-type]
 
 
 async def test_metadata_and_a_filter_may_be_any_mapping(tmp_path: Path) -> None:

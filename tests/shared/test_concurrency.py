@@ -11,6 +11,7 @@ import pytest
 
 from ragmcp.concurrency import Pulse, background_task, contain_cancellation
 from ragmcp.errors import AsyncioRequired
+from ragmcp.http.asgi import Endpoint
 from ragmcp.http.connect import open_http
 from ragmcp.server.core import Server
 from ragmcp.stdio.connect import open_stdio
@@ -104,8 +105,9 @@ async def test_a_cancellation_of_ones_own_stays_one(native: bool) -> None:
         lambda: open_stdio(["server"]).__aenter__(),
         lambda: open_http("http://127.0.0.1:1/mcp").__aenter__(),
         lambda: serve_stdio(Server("s")),
+        lambda: Endpoint(Server("s")).__aenter__(),
     ],
-    ids=["open_stdio", "open_http", "serve_stdio"],
+    ids=["open_stdio", "open_http", "serve_stdio", "Endpoint"],
 )
 def test_without_asyncio_nothing_starts(start: Callable[[], Coroutine[Any, Any, Any]]) -> None:
     """Trio, too, resumes coroutines outside of an event loop of asyncio."""

@@ -47,6 +47,7 @@ OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 class Client(Core):
     """One server, as its client sees it.
 
+    `server` (its name and version), `revision`, `capabilities` and `instructions` are what was negotiated.
     Requests raise WireError if the server refused, ConnectionClosed, RequestTimedOut, RemoteProtocolError
     for an unusable answer, NotEncodable; over HTTP also ServerUnreachable, HttpRefused.
     """
@@ -174,6 +175,7 @@ class Client(Core):
                 yield subscription
         finally:
             self._subscriptions.discard(subscription)
+            subscription.end()
 
     async def set_log_level(self, level: base.LogLevel) -> None:
         """Get log messages of this severity and above, through `Handlers.on_log`."""

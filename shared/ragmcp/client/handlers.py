@@ -7,7 +7,7 @@ requests and the `inputRequests` of a modern one.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
@@ -15,14 +15,16 @@ from msgspec import Raw, Struct
 from ragmcp.errors import MethodNotFound
 from ragmcp.protocol.decoding import decode
 from ragmcp.protocol.schema.base import Wire
-
-if TYPE_CHECKING:
-    from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, Sample, SamplingResult
-    from ragmcp.protocol.schema.logging import LogMessage
+from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, RootsResult, Sample, SamplingResult
+from ragmcp.protocol.schema.logging import LogMessage
 
 
 class Handlers(Struct, frozen=True, kw_only=True):
-    """The first five may be None."""
+    """Each may be None, except `on_stray`. Those of the first three that are set are declared to servers.
+
+    `elicit` shows the user a form or a page, `sample` asks a model, `list_roots` names the folders that
+    servers may work in; they raise InputDeclined to refuse. `on_log` gets the log messages of servers.
+    """
 
     elicit: Callable[[Elicit], Awaitable[ElicitResult]] | None = None
     sample: Callable[[Sample], Awaitable[SamplingResult]] | None = None
@@ -46,8 +48,6 @@ class Handlers(Struct, frozen=True, kw_only=True):
 
     async def answer(self, method: str, params: Raw) -> Wire:
         """Answer a server's request. Raises MethodNotFound if no handler is set for it, and InvalidParams."""
-        from ragmcp.protocol.schema.input import Elicit, RootsResult, Sample
-
         if method == Elicit.method and self.elicit is not None:
             return await self.elicit(decode(msgspec.json.Decoder(Elicit), params))
         if method == Sample.method and self.sample is not None:

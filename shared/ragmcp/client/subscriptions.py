@@ -34,7 +34,7 @@ STEADY_SECONDS = 10.0
 class Subscription:
     """The changes at a server, oldest first; for each subject only the latest. Iterating waits for more.
 
-    It ends when the server ends it; if the connection is lost, it raises that error.
+    It ends with its block, and when the server ends it; if the connection is lost, it raises that error.
     """
 
     def __init__(self, core: Core, filter: schema.Filter) -> None:
@@ -87,9 +87,9 @@ class Subscription:
             await watch(self._core, "resources/subscribe", uris)
             self._acknowledged.set()
             await self._core.closed()
-            self._end(ConnectionClosed())
+            self.end(ConnectionClosed())
         except RagMcpError as error:
-            self._end(error)
+            self.end(error)
         finally:
             with anyio.move_on_after(UNSUBSCRIBE_SECONDS, shield=True), suppress(RagMcpError):
                 await watch(self._core, "resources/unsubscribe", uris)
@@ -102,12 +102,12 @@ class Subscription:
             try:
                 answer = await self._core.channel.request(schema.LISTEN, params, on_sent=self._begin)
                 complete(schema.LISTEN, answer, Result)
-                return self._end()
+                return self.end()
             except (ConnectionClosed, RequestTimedOut) as error:
                 if self._core.is_closed:
-                    return self._end(error)
+                    return self.end(error)
             except RagMcpError as error:
-                return self._end(error)
+                return self.end(error)
             if anyio.current_time() - started > STEADY_SECONDS:
                 backoff.reset()
             await anyio.sleep(backoff.next())
@@ -115,7 +115,8 @@ class Subscription:
     def _begin(self, id: Id) -> None:
         self._id = id
 
-    def _end(self, failure: RagMcpError | None = None) -> None:
-        self._failure = failure
+    def end(self, failure: RagMcpError | None = None) -> None:
+        """Let the iteration end once it has had all changes, with the first `failure` if there is one."""
+        self._failure = self._failure or failure
         self._acknowledged.set()
         self._queue.close()

@@ -14,7 +14,7 @@ from typing import Self, TypeAlias
 
 import anyio
 
-from ragmcp.concurrency import Pulse, background_task
+from ragmcp.concurrency import Pulse, background_task, require_asyncio
 from ragmcp.errors import RemoteProtocolError
 from ragmcp.http.access import LOCAL, Guard
 from ragmcp.http.dispatch import Dispatcher, OnAnswered
@@ -31,7 +31,11 @@ Serve: TypeAlias = Callable[[Exchange], Awaitable[None]]
 
 
 class Endpoint(anyio.AsyncContextManagerMixin):
-    """One server over HTTP: an async context manager. On exit it ends streams and cancels all other work."""
+    """One server over HTTP: an async context manager. On exit it ends streams and cancels all other work.
+
+    Web servers wait for open streams before they return: call `leave` when yours begins to stop, or limit
+    how long it waits. Entering raises AsyncioRequired.
+    """
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class Endpoint(anyio.AsyncContextManagerMixin):
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
+        require_asyncio()
         async with background_task() as self._dispatcher.tasks:
             if self._legacy is not None:
                 self._dispatcher.tasks.start_soon(self._legacy.run)
@@ -92,7 +97,7 @@ class Endpoint(anyio.AsyncContextManagerMixin):
     # The ASGI applications
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The MCP endpoint."""
+        """The MCP endpoint. Raises RuntimeError unless this context manager has been entered."""
         await self._enter(self._serve, scope, receive, send)
 
     async def sse(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -104,6 +109,8 @@ class Endpoint(anyio.AsyncContextManagerMixin):
         await self._enter(self._legacy.sse.post if self._legacy else _serve_nothing, scope, receive, send)
 
     async def _enter(self, serve: Serve, scope: Scope, receive: Receive, send: Send) -> None:
+        if not hasattr(self._dispatcher, "tasks"):
+            raise RuntimeError("An Endpoint serves only within `async with endpoint:`.")
         if self._guard is None:
             await self._exchange(serve, scope, receive, send)
         else:

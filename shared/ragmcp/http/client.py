@@ -15,15 +15,7 @@ import anyio
 import httpx2
 from msgspec import Struct, field
 
-from ragmcp.errors import (
-    ConnectionClosed,
-    MessageTooLarge,
-    RagMcpError,
-    RequestTimedOut,
-    ServerUnreachable,
-    UnreadableAnswer,
-    WireError,
-)
+from ragmcp import errors
 from ragmcp.http.errors import HttpRefused
 from ragmcp.http.reach import Reach, guard, is_loopback
 from ragmcp.protocol import jsonrpc
@@ -76,7 +68,7 @@ class Http(Struct):
     _authorization: Authorization | None
     unreachable: anyio.Event = field(default_factory=anyio.Event)
     """Set when the last attempt to connect failed; replaced once one succeeds."""
-    failure: ServerUnreachable | None = None
+    failure: errors.ServerUnreachable | None = None
     """Why that attempt failed."""
 
     @asynccontextmanager
@@ -125,14 +117,14 @@ class Http(Struct):
         async with self.send("POST", method, {**JSON_HEADERS, **headers}, line) as response:
             if answer := await response.copy(id, deliver):
                 return answer
-        raise ConnectionClosed(method, f"{NO_ANSWER} ({shown(self.url)})")
+        raise errors.ConnectionClosed(method, f"{NO_ANSWER} ({shown(self.url)})")
 
     async def _authorized(
         self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL
     ) -> httpx2.Response:
         async def attempt(own: Mapping[str, str]) -> httpx2.Response:
             if self._client.is_closed:
-                raise ServerUnreachable(shown(self.url), "its client has been closed")
+                raise errors.ServerUnreachable(shown(self.url), "its client has been closed")
             request = self._client.build_request(verb, url, headers={**headers, **own}, content=body)
             with self.mapped(method):
                 response = await self._client.send(request, stream=True)
@@ -161,14 +153,14 @@ class Http(Struct):
         try:
             yield
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
-            self.failure = ServerUnreachable(shown(self.url), _reason(error))
+            self.failure = errors.ServerUnreachable(shown(self.url), _reason(error))
             self.unreachable.set()
             raise self.failure from error
         except httpx2.TimeoutException as error:
             seconds = self._client.timeout.read or 0
-            raise RequestTimedOut(method, seconds) from error
+            raise errors.RequestTimedOut(method, seconds) from error
         except httpx2.TransportError as error:
-            raise ConnectionClosed(method, f"{_reason(error)} ({shown(self.url)})") from error
+            raise errors.ConnectionClosed(method, f"{_reason(error)} ({shown(self.url)})") from error
 
 
 class Response:
@@ -207,7 +199,7 @@ class Response:
                     if event.type == "message":
                         answer = await self._copy_event(event.data, id, deliver) or answer
             await self.end()
-        except (ConnectionClosed, RequestTimedOut):
+        except (errors.ConnectionClosed, errors.RequestTimedOut):
             if answer is None and not self.events.last_id:
                 raise
         return answer
@@ -227,9 +219,9 @@ class Response:
                 return message
             case Unreadable():
                 sent = f"{shown(self._http.url)} sent {self.header('content-type') or 'no content-type'}"
-                raise UnreadableAnswer(self._method, f"{sent}: {message.error}".rstrip("."))
+                raise errors.UnreadableAnswer(self._method, f"{sent}: {message.error}".rstrip("."))
             case _:
-                raise UnreadableAnswer(self._method, "it is not a response")
+                raise errors.UnreadableAnswer(self._method, "it is not a response")
 
     async def _copy_event(self, data: Line, id: Id | None, deliver: Deliver) -> Answer | None:
         message = jsonrpc.parse(data)
@@ -254,7 +246,7 @@ class Response:
         while (chunk := await self._read()) is not None:
             body += chunk
             if len(body) > self._http.message_bytes:
-                raise MessageTooLarge(len(body), self._http.message_bytes)
+                raise errors.MessageTooLarge(len(body), self._http.message_bytes)
         return bytes(body)
 
     async def end(self) -> None:
@@ -263,7 +255,7 @@ class Response:
             while await self._read() is not None:
                 pass
 
-    async def refusal(self) -> WireError | HttpRefused:
+    async def refusal(self) -> errors.WireError | HttpRefused:
         """The error that the status means."""
         body = await self.body()
         message = jsonrpc.parse(body)
@@ -279,20 +271,20 @@ class Response:
 
     async def _read(self) -> bytes | None:
         if self.header("content-encoding") not in ("", "identity"):
-            raise UnreadableAnswer(self._method, "it is compressed, which the request did not accept")
+            raise errors.UnreadableAnswer(self._method, "it is compressed, which the request did not accept")
         with self._http.mapped(self._method):
             return await anext(self._chunks, None)
 
 
-def unreadable(method: str, message: Unreadable) -> UnreadableAnswer:
+def unreadable(method: str, message: Unreadable) -> errors.UnreadableAnswer:
     """The error for a message that was to be the answer to `method`."""
-    return UnreadableAnswer(method, str(message.error).rstrip("."))
+    return errors.UnreadableAnswer(method, str(message.error).rstrip("."))
 
 
-def status_of(error: RagMcpError) -> int:
+def status_of(error: errors.RagMcpError) -> int:
     """The HTTP status that an error came with; 0 for an error without one."""
     match error:
-        case HttpRefused(status=status) | WireError(http_status=status):
+        case HttpRefused(status=status) | errors.WireError(http_status=status):
             return status
     return 0
 
@@ -329,20 +321,25 @@ async def open_client(
     headers: Mapping[str, str] = {},
     authorization: Authorization | None = None,
 ) -> AsyncIterator[Http]:
-    """An endpoint and its connections. Raises ServerUnreachable for an invalid address."""
+    """An endpoint and its connections. Raises ServerUnreachable for an invalid address or header."""
     try:
         address = httpx2.URL(url)
     except httpx2.InvalidURL as error:
         # An address that cannot be parsed may hold secrets too.
         safe = re.sub(r"//[^/?#]*@", "//", url).partition("?")[0]
-        raise ServerUnreachable(safe, _reason(error), ADDRESS_HINT) from None
+        raise errors.ServerUnreachable(safe, _reason(error), ADDRESS_HINT) from None
     if address.scheme not in ("http", "https") or not address.host:
-        raise ServerUnreachable(shown(address), "it is not an HTTP address", ADDRESS_HINT)
+        raise errors.ServerUnreachable(shown(address), "it is not an HTTP address", ADDRESS_HINT)
     own = {"accept": ACCEPT, "accept-encoding": "identity", "cache-control": "no-store"}
     if token is not None:
         own["authorization"] = f"Bearer {token}"
+    sent = {**headers, **own}
+    for name, value in sent.items():  # Errors of httpx2 would show the value, which may be a secret.
+        if not (value.isascii() and value.isprintable() and value == value.strip()):
+            reason = f"the value for its header {name} is empty or has a forbidden character (a line break?)"
+            raise errors.ServerUnreachable(shown(address), reason, "")
     client = httpx2.AsyncClient(
-        headers={**headers, **own},
+        headers=sent,
         verify=address.scheme == "https",  # Reading the certificates takes time.
         trust_env=not is_loopback(address.host),
         timeout=httpx2.Timeout(silence_seconds, connect=CONNECT_SECONDS, pool=None),

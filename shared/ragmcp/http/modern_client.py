@@ -70,10 +70,7 @@ class ModernHttp:
 
     def _headers(self, method: str, params: Any) -> dict[str, str]:
         revision = params.meta.protocol_version if isinstance(params, Params) else UNSET
-        written = {
-            headers.PROTOCOL_VERSION: revision or LATEST_MODERN,
-            headers.METHOD: method,
-        }
+        written = {headers.PROTOCOL_VERSION: revision or LATEST_MODERN, headers.METHOD: method}
         if field := headers.NAME_FIELDS.get(method):
             written[headers.NAME] = headers.encode_value(getattr(params, field))
         if isinstance(params, ToolCall):

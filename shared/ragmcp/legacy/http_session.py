@@ -253,7 +253,5 @@ class SessionChannel:
 
 def without_headers(method: str) -> HeaderMismatch:
     """The error for a modern request whose headers are not those of a modern request."""
-    reason = (
-        f"must be {LATEST_MODERN!r} as in the body of this {method}, but is missing or of another revision"
-    )
+    reason = f"must be {LATEST_MODERN!r} as in the body of this {method}, but is missing or a different one"
     return HeaderMismatch(headers.PROTOCOL_VERSION, reason)

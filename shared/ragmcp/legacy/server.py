@@ -40,10 +40,7 @@ def legacy_methods(
         revision = asked if asked in LEGACY_REVISIONS else LATEST_LEGACY
         call.session.terms = Terms(Era.LEGACY, revision, params.client_info, params.capabilities)
         return InitializeResult(
-            protocol_version=revision,
-            capabilities=capabilities,
-            server_info=info,
-            instructions=instructions,
+            protocol_version=revision, capabilities=capabilities, server_info=info, instructions=instructions
         )
 
     methods = {

@@ -45,6 +45,9 @@ class SharedToken:
     """Lets in what carries this token, as `authorize` of `ragmcp.http.access.Guard`."""
 
     def __init__(self, token: str) -> None:
+        """Raises ValueError for an empty token: that of an `Authorization` header of another scheme."""
+        if not token:
+            raise ValueError("The token is empty, so any client could send it.")
         self._token = token.encode()
 
     async def __call__(self, _: Scope, authorization: str | None) -> None:

@@ -294,8 +294,7 @@ def error_object(error: Exception, id: Id | None) -> ErrorObject:
         data: dict[str, Any] = {"errorCode": error.code, "details": {}, "requestId": id}
         return ErrorObject(error.rpc_code, str(error), data)
     if not isinstance(error, errors.ToolError):  # Internal errors are logged, and not shown to the peer.
-        reason = (
-            str(error) if isinstance(error, errors.NotEncodable) else "The server failed; its log says more."
-        )
+        hidden = "The server failed; its log says more."
+        reason = str(error) if isinstance(error, errors.NotEncodable) else hidden
         error = errors.ToolError("INTERNAL_ERROR", reason)
     return ErrorObject(-32603, str(error), error.data(id))

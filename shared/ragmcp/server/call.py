@@ -26,8 +26,9 @@ P = TypeVar("P", bound=base.Params)
 # hide an update for long.
 FRESH_MS = 300_000
 
-# Sends requests to the client by their keys and returns its answers by the same keys.
-Asker: TypeAlias = Callable[[Mapping[str, "InputRequest"]], Awaitable[dict[str, Any]]]
+# Sends InputRequests to the client by their keys and returns its answers by the same keys. `help(Call)`
+# evaluates the types of its fields, for which those of the requests are not imported.
+Asker: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 # The work of a call that may become a task.
 Work: TypeAlias = Callable[[], Awaitable[base.Result]]

@@ -21,9 +21,8 @@ def completion_methods(completer: Completer) -> Methods:
     async def complete(_: Call, params: CompleteParams) -> CompleteResult:
         argument = params.argument
         values = await completer(params.ref, argument.name, argument.value, params.context.arguments)
-        completion = Completion(
-            values=list(values[:MAX_VALUES]), total=len(values), has_more=len(values) > MAX_VALUES
-        )
+        total = len(values)
+        completion = Completion(values=[*values[:MAX_VALUES]], total=total, has_more=total > MAX_VALUES)
         return CompleteResult(completion=completion)
 
     return {"completion/complete": method(CompleteParams, complete)}

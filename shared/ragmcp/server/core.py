@@ -48,7 +48,10 @@ CHANGES = {"listChanged": True}
 
 
 class Server:
-    """A server's features, and the answers to calls. Between calls it keeps no state except tasks."""
+    """A server's features, and the answers to calls. Between calls it keeps no state except tasks.
+
+    `tools`, by their names, may change while it serves: `announce(list_changed("tools"))` tells the clients.
+    """
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import asdict, fields
 
+from ragcommon.errors import leaf
 from ragmcp import errors
 from ragmcp.older_revisions import require_legacy
 from ragmcp.protocol.decoding import decode
@@ -32,6 +33,7 @@ from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Methods, Work, metho
 log = logging.getLogger(__name__)
 
 _NAMED = msgspec.json.Decoder(dict[str, Raw])
+_CONTENT = {*get_args(Content)}
 
 T = TypeVar("T")
 Function: TypeAlias = Callable[..., Awaitable[Any]]
@@ -45,12 +47,18 @@ class ToolResult(Struct, Generic[T], frozen=True):
 
 
 class Tool(Struct, frozen=True):
-    """A function that can be called over the wire."""
+    """A function that can be called over the wire.
+
+    `tool` makes one from the types of a function. With a decoder of `dict[str, Any]` for its arguments it can
+    have any schema, such as that of a tool of another server.
+    """
 
     info: schema.ToolInfo
     function: Function
     arguments: msgspec.json.Decoder[Any]
     background: bool = False
+    returns: Any = Any
+    """The type that the function returns, unless it returns a ToolResult."""
 
     @property
     def name(self) -> str:
@@ -60,10 +68,12 @@ class Tool(Struct, frozen=True):
     async def run(self, call: Call, arguments: Raw) -> ToolResult[Any]:
         """Call the function; `structured` is UNSET if it returned text only.
 
-        Raises InvalidArguments for arguments that do not fit the schema, and what the function raises.
+        Raises InvalidArguments for arguments that do not fit the schema, ValidationError for a result of
+        another type than the function declares, and what the function raises.
         """
         decoded = self._decoded(arguments)
-        return _as_result(await self.function(call, **asdict(decoded)))
+        given = decoded if isinstance(decoded, dict) else asdict(decoded)
+        return _as_result(await self.function(call, **given), self.returns)
 
     def _decoded(self, arguments: Raw) -> Any:
         """Some hosts name every argument: a null that does not fit means that it was left out."""
@@ -79,15 +89,12 @@ class Tool(Struct, frozen=True):
 
 
 def tool(
-    *,
-    read_only: bool = False,
-    idempotent: bool = False,
-    destructive: bool = False,
-    background: bool = False,
+    *, read_only: bool = False, idempotent: bool = False, destructive: bool = False, background: bool = False
 ) -> Callable[[Function], Tool]:
     """Make a tool of `async def Name(call: Call, argument: type = default, …)`.
 
-    It returns a Struct, a str, a `list[Content]` or a `ToolResult[Struct]`. The docstring describes the tool;
+    It returns a str, a list of content, an object in JSON (a msgspec Struct, a dataclass, a TypedDict, a
+    `dict[str, int]` …), or a ToolResult of these. The docstring describes the tool;
     `Annotated[int, msgspec.Meta(ge=1, description=…)]` constrains and describes an argument.
     With `background` it may go on as a task: `await call.background()`.
     Raises BadFunction for a function that does not fit.
@@ -126,24 +133,25 @@ def _make(function: Function, annotations: schema.ToolAnnotations, background: b
         try:
             hints = get_type_hints(function, include_extras=True)
             arguments = _arguments(name, signature, hints)
+            returns, output_schema = _returned(name, hints.get("return"))
             info = schema.ToolInfo(
                 name=name,
                 description=description,
                 input_schema=input_schema(arguments),
-                output_schema=_output_schema(name, hints.get("return")),
+                output_schema=output_schema,
                 annotations=annotations,
             )
         except (TypeError, NameError, RuntimeError) as error:
             reason = str(error).splitlines()[-1]
             raise errors.BadFunction(name, f"its type hints have no JSON form: {reason}") from error
-        _forms[key] = info, msgspec.json.Decoder(arguments)
-    info, decoder = _forms[key]
-    return Tool(info, function, decoder, background)
+        _forms[key] = info, msgspec.json.Decoder(arguments), returns
+    info, decoder, returns = _forms[key]
+    return Tool(info, function, decoder, background, returns)
 
 
 # By code, description and signature, with its defaults: a process that makes several servers makes each tool
 # again from the same code, and the schemas of 46 tools take 60 ms.
-_forms: dict[tuple[object, ...], tuple[schema.ToolInfo, msgspec.json.Decoder[Any]]] = {}
+_forms: dict[tuple[object, ...], tuple[schema.ToolInfo, msgspec.json.Decoder[Any], Any]] = {}
 
 
 def _description(function: Function) -> str:
@@ -166,7 +174,8 @@ def _arguments(name: str, signature: inspect.Signature, hints: dict[str, Any]) -
     first, *parameters = signature.parameters.values() or (None,)
     if first is None or first.kind is not first.POSITIONAL_OR_KEYWORD:
         raise errors.BadFunction(name, "its first parameter is not the call")
-    if hints.get(first.name, Call) not in (Call, Any):
+    kinds = [hints.get(each) for each in signature.parameters]
+    if kinds[0] not in (Call, Any, None) or Call in kinds[1:]:
         raise errors.BadFunction(name, f"its first parameter, {first.name}, is not the call")
     members: list[tuple[str, Any, Any]] = []
     for parameter in parameters:
@@ -181,14 +190,16 @@ def _arguments(name: str, signature: inspect.Signature, hints: dict[str, Any]) -
     return msgspec.defstruct(name, members, kw_only=True, forbid_unknown_fields=True)
 
 
-def _output_schema(name: str, returned: Any) -> dict[str, Any] | msgspec.UnsetType:
+def _returned(name: str, returned: Any) -> tuple[Any, dict[str, Any] | msgspec.UnsetType]:
+    """The type of a tool's result without ToolResult, and the schema of its structured content."""
     if get_origin(returned) is ToolResult:
         (returned,) = get_args(returned)
-    if returned in (str, list[Content], ToolResult):
-        return msgspec.UNSET
-    if isinstance(returned, type) and issubclass(returned, Struct):
-        return _schema_of(returned)
-    allowed = "a msgspec Struct, a str, a list[Content] or a ToolResult"
+    (item,) = get_args(returned) if get_origin(returned) is list else (None,)
+    if returned in (str, ToolResult) or {*(get_args(item) or [item])} <= _CONTENT:
+        return returned, msgspec.UNSET
+    if (found := _schema_of(returned)).get("type") == "object":
+        return returned, found
+    allowed = "a str, a list of content, an object in JSON such as a msgspec Struct, or a ToolResult"
     raise errors.BadFunction(name, f"it returns {returned!r}; a tool returns {allowed}")
 
 
@@ -196,17 +207,18 @@ def _output_schema(name: str, returned: Any) -> dict[str, Any] | msgspec.UnsetTy
 _schema_of = cache(flat_schema)
 
 
-def _as_result(returned: Any) -> ToolResult[Any]:
+def _as_result(returned: Any, declared: Any) -> ToolResult[Any]:
     if isinstance(returned, ToolResult):
         return returned
-    if isinstance(returned, str):
-        returned = [TextContent(text=returned)]
+    if declared is str and isinstance(returned, str):
+        return ToolResult([TextContent(text=returned)], msgspec.UNSET)
+    # "Servers MUST provide structured results that conform to this schema." (server/tools)
+    msgspec.json.decode(text := msgspec.json.encode(returned), type=declared)
     if isinstance(returned, list):
         return ToolResult(returned, msgspec.UNSET)
     # "For backwards compatibility, a tool that returns structured content SHOULD also return the serialized
     # JSON in a TextContent block." (server/tools)
-    text = msgspec.json.encode(returned).decode()
-    return ToolResult([TextContent(text=text)], returned)
+    return ToolResult([TextContent(text=text.decode())], returned)
 
 
 def tool_methods(
@@ -259,10 +271,11 @@ async def _run(call: Call, tool: Tool, arguments: Raw) -> schema.CallToolResult:
             raise
         hint = f"{tool.name} takes: {', '.join(tool.info.input_schema['properties']) or 'no arguments'}."
         return _failure(call, tool, errors.ToolError(error.code, str(error), error.details(), hint))
-    except (errors.RemoteProtocolError, InputNeeded):
-        raise
     except Exception as error:
-        return _failure(call, tool, error)
+        # A task group wraps what is raised in it.
+        if isinstance(first := leaf(error), errors.RemoteProtocolError | InputNeeded):
+            raise first from None
+        return _failure(call, tool, first if isinstance(first, errors.ToolError) else error)
     return schema.CallToolResult(content=result.content, structured_content=result.structured)
 
 

@@ -37,8 +37,9 @@ async def open_stdio(
 ) -> AsyncIterator[Client]:
     """Start a server and connect to it; the server is stopped at the end of the body.
 
-    `stderr` None: it shares our own; `message_bytes` is the longest message read; `era` None: probe the
-    server, "modern": no probe, "legacy": handshake only; `handlers` answer the server's requests.
+    `stderr` takes the server's, None: it shares our own; `message_bytes` is the longest message read; `era`
+    None: probe the server, "modern": no probe, "legacy": handshake only; `handlers` answer the server's
+    requests.
     Raises ServerNotStarted, AsyncioRequired, and what `ragmcp.client.features.connect` raises.
     """
     require_asyncio()

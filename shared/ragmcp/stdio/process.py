@@ -59,12 +59,7 @@ class ServerProcess:
     @classmethod
     @asynccontextmanager
     async def start(
-        cls,
-        command: Sequence[str],
-        *,
-        stderr: Stderr | None,
-        env: Mapping[str, str] | None,
-        cwd: Path | None,
+        cls, command: Sequence[str], *, stderr: Stderr | None, env: Mapping[str, str] | None, cwd: Path | None
     ) -> AsyncIterator[ServerProcess]:
         """Run `command` in its own session, which a Ctrl-C in ours does not reach.
 

@@ -28,10 +28,7 @@ _HANGUPS = frozenset({errno.EPIPE, errno.ECONNRESET, errno.EIO})
 
 
 async def serve_stdio(
-    server: Server,
-    *,
-    message_bytes: int = MESSAGE_BYTES,
-    on_gone: Callable[[], None] = lambda: None,
+    server: Server, *, message_bytes: int = MESSAGE_BYTES, on_gone: Callable[[], None] = lambda: None
 ) -> None:
     """Serve on stdin and stdout until stdin ends and its requests are answered, or the host disappears.
 

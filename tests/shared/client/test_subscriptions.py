@@ -56,6 +56,14 @@ async def test_the_servers_own_end_is_the_end_of_the_news() -> None:
         assert [change.method async for change in news] == [CHANGED]
 
 
+async def test_a_subscription_ends_with_its_block() -> None:
+    async with connected(agreeing) as (client, _):
+        async with client.subscribe(TOOLS) as changes:
+            pass
+        with anyio.fail_after(10):
+            assert [change async for change in changes] == []
+
+
 async def test_what_is_for_another_subscription_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither its acknowledgement nor its changes, over one connection."""
     monkeypatch.setattr(subscriptions_module, "ACKNOWLEDGE_SECONDS", 0.2)

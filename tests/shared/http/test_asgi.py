@@ -49,6 +49,16 @@ async def test_a_tool_call_is_answered_as_json_in_one_piece() -> None:
     assert response.json()["result"]["content"] == [{"type": "text", "text": "hello"}]
 
 
+async def nothing(_: object) -> None:
+    """Sends nothing."""
+
+
+async def test_an_endpoint_that_was_not_entered_says_what_is_missing() -> None:
+    endpoint = Endpoint(Server("s"))
+    with pytest.raises(RuntimeError, match="only within `async with endpoint:`"):
+        await endpoint(asgi_scope("POST", {}), body_then_silence(), nothing)
+
+
 @pytest.mark.parametrize(
     ("method", "params", "headers", "status", "code", "word"),
     [

@@ -13,7 +13,7 @@ import pytest
 
 from ragmcp.client import core
 from ragmcp.client.features import EraName
-from ragmcp.errors import ConnectionClosed, UnsupportedRevision, WireError
+from ragmcp.errors import ConnectionClosed, ServerUnreachable, UnsupportedRevision, WireError
 from ragmcp.http.connect import open_http
 from ragmcp.http.errors import HttpRefused
 from tests.support.http_script import (
@@ -115,6 +115,14 @@ async def test_a_server_that_lets_nobody_in_is_not_asked_in_other_ways(status: i
                 pass
     assert raised.value.status == status
     assert holder.methods() == ["server/discover"]
+
+
+@pytest.mark.parametrize("token", ["secret\n", "secret\r\nx: y", "sécret", "secret ", ""])
+async def test_a_token_that_no_header_can_hold_is_refused_and_not_shown(token: str) -> None:
+    with pytest.raises(ServerUnreachable, match="the value for its header authorization is") as raised:
+        async with open_http("http://127.0.0.1:1/mcp", token=token):
+            pass
+    assert "cret" not in str(raised.value)
 
 
 async def test_what_is_no_mcp_server_at_all_is_said_so() -> None:

@@ -53,3 +53,9 @@ async def test_the_token_opens_and_nothing_else_does(caplog: pytest.LogCaptureFi
 
 def test_a_refusal_says_why() -> None:
     assert str(Unauthorized("none was sent")) == "This server requires its token: none was sent."
+
+
+def test_an_empty_token_is_refused() -> None:
+    """Any client could send it: it is also that of an `Authorization` header of another scheme."""
+    with pytest.raises(ValueError, match="The token is empty"):
+        SharedToken("")

@@ -6,11 +6,13 @@ import base64
 import json
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragmcp.errors import MissingCapability, ToolError
 from ragmcp.protocol.schema.content import ResourceContents
 from ragmcp.protocol.schema.input import Elicit, InputRequest, ListRoots, Sample
 from ragmcp.server.call import Call
@@ -65,6 +67,16 @@ async def three_rounds(call: Call) -> str:
 
 
 @tool()
+async def busy(call: Call) -> str:
+    """Asks while it does something else."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(anyio.sleep_forever)
+        answer = (await call.ask(name=Elicit(message="Your name?", requested_schema=NAME)))["name"]
+        raise ToolError("NOBODY", f"There is no {answer.content['name']}.")
+    return ""
+
+
+@tool()
 async def visit(call: Call) -> str:
     """Sends the user somewhere."""
     asked = Elicit(message="Pay", mode="url", url="https://example.org/pay", elicitation_id="1")
@@ -95,7 +107,7 @@ class Guarded(Shelf):
 
 
 def server() -> Server:
-    tools = [greet, everything, three_rounds, visit, with_tools]
+    tools = [greet, everything, three_rounds, busy, visit, with_tools]
     return Server("curious", "1", tools, prompts=[about], resources=Guarded())
 
 
@@ -129,6 +141,14 @@ async def test_a_call_pauses_for_an_answer_and_goes_on_with_it() -> None:
         assert "content" not in paused
         done = await answered(client, "greet", {"name": ACCEPTED})
         assert (done["resultType"], done["content"][0]["text"]) == ("complete", "Hello Ada")
+
+
+async def test_a_tool_may_ask_and_fail_within_a_task_group() -> None:
+    async with raw_client(server(), MODERN, **EVERYTHING) as client:
+        done = await answered(client, "busy", {"name": ACCEPTED})
+        assert (done["isError"], done["content"][0]["text"]) == (True, "There is no Ada.")
+    async with raw_client(server(), MODERN) as client:
+        assert (await call(client, "busy"))["error"]["code"] == MissingCapability.rpc_code
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])

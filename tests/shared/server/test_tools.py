@@ -6,9 +6,10 @@ Covers `ragmcp.protocol.decoding`.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 import jsonschema
 import msgspec
@@ -142,6 +143,76 @@ def test_the_output_schema_is_that_of_the_struct_or_of_the_chosen_result() -> No
     assert find.info.output_schema == flat_schema(Found)
     assert chosen.info.output_schema == flat_schema(Place)
     assert plain.info.output_schema is UNSET
+
+
+@dataclass
+class Sky:
+    """What is above."""
+
+    clouds: int
+
+
+class Air(TypedDict):
+    """What is around."""
+
+    celsius: float
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "text"),
+    [
+        (Sky, Sky(3), '{"clouds":3}'),
+        (Air, {"celsius": 12.5}, '{"celsius":12.5}'),
+        (dict[str, int], {"a": 1}, '{"a":1}'),
+        (Annotated[Place, "where"], Place(5), '{"line":5,"file":""}'),
+        (ToolResult[Sky], ToolResult([TextContent(text="clear")], Sky(0)), "clear"),
+    ],
+    ids=str,
+)
+async def test_a_result_may_have_any_type_that_is_an_object_in_json(
+    declared: Any, value: object, text: str
+) -> None:
+    result = await run(made := returning(declared, value), "{}")
+    assert result.content == [TextContent(text=text)]
+    assert made.info.output_schema != UNSET
+    structured = msgspec.to_builtins(result.structured)
+    jsonschema.Draft202012Validator(made.info.output_schema).validate(structured)
+
+
+async def test_a_list_may_hold_some_kinds_of_content_only() -> None:
+    image = ImageContent(data="", mime_type="image/png")
+    for declared in (list[ImageContent], list[TextContent | ImageContent], list[Content]):
+        made = returning(declared, [image])
+        assert made.info.output_schema is UNSET
+        assert (await run(made, "{}")).content == [image]
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "reason"),
+    [
+        (str, 3, "Expected `str`, got `int`"),
+        (str, None, "Expected `str`, got `null`"),
+        (Place, {"file": "a"}, "Object missing required field `line`"),
+        (Place, Place(cast(int, "three")), r"Expected `int`, got `str` - at `\$.line`"),
+        (list[Content], ["text"], "Expected `object`, got `str`"),
+    ],
+)
+async def test_a_result_of_another_type_than_declared_is_an_error(
+    declared: Any, value: object, reason: str
+) -> None:
+    with pytest.raises(msgspec.ValidationError, match=reason):
+        await run(returning(declared, value), "{}")
+
+
+def returning(declared: Any, value: object) -> Tool:
+    """A tool that returns `value`, and says that it returns what is `declared`."""
+
+    async def give(_: Call) -> Any:
+        """Gives something."""
+        return value
+
+    give.__annotations__["return"] = declared
+    return tool()(give)
 
 
 async def run(of: Tool, arguments: str) -> ToolResult[Any]:
@@ -361,12 +432,12 @@ def test_a_function_that_cannot_be_a_tool_says_why() -> None:
         (ambiguous, "its type hints have no JSON form: If a type union contains multiple"),
         (undefined, "its type hints have no JSON form: name 'Nowhere' is not defined"),
         (opaque, "its type hints have no JSON form: type .*Path.* is not supported"),
-        (Things.method, "method cannot be a tool: its type hints have no JSON form"),
+        (Things.method, "method cannot be a tool: its first parameter, self, is not the call"),
         (Things(), "Things object .* cannot be a tool: it is not an async function"),
         (partial(find.function, top_k=3), r"partial\(.*\) cannot be a tool: it is not an async function"),
         (undocumented, "docstring"),
         (untyped, "argument a has no type hint"),
-        (odd, "Struct, a str, a list.* or a ToolResult"),
+        (odd, "a tool returns a str, a list of content, an object in JSON .* or a ToolResult"),
         (named, "first parameter"),
     ]
     for function, reason in cases:
