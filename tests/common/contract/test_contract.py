@@ -166,3 +166,5 @@ def test_a_line_of_code_is_in_the_definition_that_it_is_part_of() -> None:
     assert [hit.heading_at(line) for line in (1, 3, 5, 9)] == ["", "a", "a", "b"]
     settings = replace(hit, uri="file:///a.ini", heading="Network", headings=[(3, "client")])
     assert [settings.heading_at(line) for line in (1, 3)] == ["Network", "Network > client"]
+    ended = replace(settings, headings=[(3, "client"), (6, "")])
+    assert [ended.heading_at(line) for line in (3, 6)] == ["Network > client", "Network"]
