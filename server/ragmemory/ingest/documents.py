@@ -23,12 +23,14 @@ _BEGINNING = 100_000
 # File types in which "#" at the start of a line is not a heading. All others are read as Markdown: plain
 # prose is valid Markdown.
 # fmt: off
-_PLAIN = EXTENSIONS | frozenset((
-    "txt", "text", "log", "csv", "tsv", "json", "jsonl", "xml", "html", "htm", "yaml", "yml", "toml",
-    "ini", "cfg", "conf", "tex", "sql", "css", "kt", "kts", "pl", "swift", "r",
+_SETTINGS = frozenset((
+    "cfg", "cnf", "conf", "hcl", "ini", "json", "properties", "service", "tf", "tfvars", "timer", "toml",
+    "yaml", "yml",
+))
+_PLAIN = EXTENSIONS | _SETTINGS | frozenset((
+    "txt", "text", "log", "csv", "tsv", "jsonl", "xml", "html", "htm", "tex", "sql", "css", "pl", "r",
 ))
 # fmt: on
-_SETTINGS = frozenset(("conf", "cfg", "ini", "json", "toml", "yaml", "yml"))
 _COMPRESSED = frozenset(("gz", "bz2", "xz"))
 # Python's `mimetypes` depends on the machine, and maps .ts to a video type.
 MARKDOWN = "text/markdown"
