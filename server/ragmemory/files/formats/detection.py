@@ -54,7 +54,9 @@ HIDDEN = (".", "~$")
 EARLIER_PAGES = frozenset((("logseq", "bak"), ("logseq", "version-files")))
 # Files in which programs keep keys and passwords. They are read only if the user names them.
 SECRETS = re.compile(
-    r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.+\.(?:env|pem|key|ppk|pfx|p12|jks|keystore|kdbx?)", re.IGNORECASE
+    r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|ssh_host_\w+_key|g?shadow-?|htpasswd|.+\.tfstate(?:\.backup)?"
+    r"|.+\.(?:env|pem|key|ppk|pfx|p12|jks|keystore|keytab|kdbx?)",
+    re.IGNORECASE,
 )
 # Files that programs make from others: for a web browser, and lists of packages with their checksums.
 # They have no prose, and many chunks.

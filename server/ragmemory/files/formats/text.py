@@ -8,7 +8,7 @@ from shlex import quote
 
 from ragcommon.files.decoding import decode
 from ragcommon.text.rules import ASK, EXPECT, EXPORT_MARK, FRONT_MATTER, MARKDOWN_NAMES, STEP
-from ragmemory.files.formats.file_text import OWN_EXPORT, OWN_SCRIPT, FileText
+from ragmemory.files.formats.file_text import OWN_EXPORT, OWN_SCRIPT, PRIVATE_KEY, FileText
 from ragmemory.files.formats.note_programs import without_records
 from ragmemory.files.formats.paged import without_page_breaks
 from ragmemory.ingest.documents import is_markdown, is_prose, leading_heading
@@ -24,6 +24,7 @@ ROFF = (
 # A character that a typewriter strikes over, for bold or underlined ones; and colours of a terminal.
 OVERSTRUCK = re.compile("[^\n]\x08|\x1b\\[[\\d;]*[mK]")
 IMAGE_DATA = re.compile(r"(\bdata:image/[\w.+-]+)(?:;[\w.=-]+)*;base64,[\w+/=%-]+", re.ASCII)
+KEY = re.compile(r"\s*-----BEGIN (?:[A-Z]+ ){0,2}PRIVATE KEY(?: BLOCK)?-----")
 # The forms of YAML that programs for notes write: a value, or a list in one line or several.
 STATED = re.compile(r"^(title|tags):[ \t]*+(?![>|])(.*(?:\n[ \t]*- .*)*)", re.MULTILINE)
 
@@ -58,11 +59,13 @@ def read(path: Path, data: bytes) -> FileText:
         note,
         media_type=media_type,
         tags=list(filter(None, (tag.strip(" \t\"'#") for tag in tags))),
-        own=_own(path, text),
+        left_out=_left_out(path, text),
     )
 
 
-def _own(path: Path, text: str) -> str:
+def _left_out(path: Path, text: str) -> str:
+    if KEY.match(text):
+        return PRIVATE_KEY
     if text.rstrip().endswith(EXPORT_MARK):
         return OWN_EXPORT
     is_script = path.suffix.lower() == ".toml" and all(one.search(text) for one in (STEP, ASK, EXPECT))
