@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,8 @@ _PLAIN = EXTENSIONS | _SETTINGS | frozenset((
 ))
 # fmt: on
 _COMPRESSED = frozenset(("gz", "bz2", "xz"))
+# Logs that logrotate and others keep: app.log.3, app.log-20260131, app.log.2026-01-31.
+_ROTATED = re.compile(r".+\.log[.-][\d.-]+")
 # Python's `mimetypes` depends on the machine, and maps .ts to a video type.
 MARKDOWN = "text/markdown"
 _MEDIA_TYPES = {
@@ -124,11 +127,13 @@ def media_type(uri: str, stated: object = None) -> str:
 
 
 def _extension(uri: str) -> str:
-    """The extension of a file, without the dot, or of the file that is compressed in it."""
+    """The extension of a file, without the dot, or of the file that is compressed in it, or was rotated."""
     # Not with pathlib: it took 5 % of the time of a load of small files.
     stem, _, extension = uri.lower().rstrip("/").rpartition("/")[2].rpartition(".")
     if extension in _COMPRESSED:
         stem, _, extension = stem.rpartition(".")
+    if extension[-1:].isdecimal() and _ROTATED.fullmatch(f"{stem}.{extension}"):
+        return "log"
     return extension if stem else ""
 
 

@@ -15,7 +15,7 @@ from ragcommon.text.rules import FRONT_MATTER, MARKDOWN_NAMES, is_row
 
 CODE = re.compile(
     r".*\.(?:toml|ini|cfg|conf|env|ya?ml|jsonc?|py|sh|bash|zsh|fish|ps1|bat|[cm]?[jt]s|[jt]sx|c|h|[ch]h|cc|[ch]pp|cs"
-    r"|java|kts?|go|rs|rb|php|pl|lua|sql|r|jl|ex|exs|swift|scala|dart|css|s[ac]ss|less|xml|log|proto|graphql|gradle"
+    r"|java|kts?|go|rs|rb|php|pl|lua|sql|r|jl|ex|exs|swift|scala|dart|css|s[ac]ss|less|xml|log(?:[.-][\d.-]+)?|proto|graphql|gradle"
     r"|groovy|properties|tf|tfvars|hcl|cnf|service|timer|nix|cmake|mk|j2|jinja2?|vue|svelte|diff|patch|dockerfile)"
     r"|(?:.*/)?(?:(?:Docker|Container|Make|GNUmake|Jenkins|Vagrant|Proc|Rake|Gem|Just)file(?:\.[\w-]+)?|CMakeLists\.txt)",
     re.IGNORECASE,

@@ -154,6 +154,9 @@ def test_a_plain_text_is_code_by_the_name_of_its_file() -> None:
     plain, converted = {"media_type": "text/plain"}, {"media_type": "text/markdown"}
     assert is_code("file:///src/Dockerfile", plain)
     assert is_code("file:///src/pool.go", {})
+    assert all(
+        is_code(f"file:///app.log{rotated}", plain) for rotated in ("", ".1", "-20260131", ".2026-01-31")
+    )
     assert is_code("file:///src/Dockerfile.dev", plain)
     assert not is_code("file:///src/README", plain)
     assert not is_code("file:///src/pool.go", converted)
