@@ -226,9 +226,9 @@ class Loading:
     async def _outcome(self, file: File, content: Content) -> FileOutcome:
         try:
             if isinstance(content, FileText):
-                if file.named or not content.own:
+                if file.named or not content.left_out:
                     return await self._inject(file, content)
-                content = NoText(f"is {content.own}, and is read only if you name it")
+                content = NoText(f"is {content.left_out}, and is read only if you name it")
             return await self._refuse(file, content)
         except RagMemoryError as error:
             if error.code in FATAL:

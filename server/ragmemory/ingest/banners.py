@@ -1,4 +1,4 @@
-"""Headings of settings: ruled comments and boxes, tables such as "[server]", keys of YAML and JSON. Pure."""
+"""Headings of settings: ruled comments and boxes, tables such as "[server]", and keys and blocks. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ragmemory.ingest.candidates import Candidate, is_title, line_at, squeezed
+from ragmemory.ingest.nesting import nested
 
 # The patterns begin with the previous line end: searching for "^" takes ten times as long.
 # A comment with a rule, or "# - Title -".
@@ -22,25 +23,16 @@ SETTING = re.compile(rf"(?:[ \t]*(?:[#;].*)?\r?\n)*?[ \t]*(?:[\w.\"'/-]+[ \t]*[=
 COMMENTED = re.compile(r"(?:\A|\n[ \t]*\n)((?:[#;].*\n)+)\n?\Z")
 DISABLED = re.compile(rf"^{_DISABLED}", re.MULTILINE)
 LOOKBACK = 2_000
-# A key of YAML or JSON; what follows one that has others below it, in its line and in the next; a text of
-# several lines as its value.
-PAIR = re.compile(r"\n[ \t]*+(?:- ++)*+(?:\"[^\"\n]*\"|'[^'\n]*'|[\w$@/.-][^\"'#\n:]*):(?= |\r?\n)")
-NO_VALUE = re.compile(r"[ \t]*+[{[]?+[ \t]*+(?:#.*)?\r?(?=\n)")
-BLOCK = re.compile(r"[ \t]*+[|>][-+\d]*[ \t]*\r?\n")
-OTHER = re.compile(r"\n[ \t]*+(?![\r\n#}\]]|\Z)")
-# The minimum share of keys among the lines that are neither blank nor comments, and the characters looked at.
-MIN_PAIRS = 0.6
-SAMPLE = 20_000
 
 
 def banners(text: str) -> Iterator[Candidate]:
     """The heading candidates in the syntax of settings files."""
-    last = 0
+    ends = [0]
     framed = f"\n{text}"  # its offsets are those of the text plus one
     for ruled in RULED.finditer(framed):
         start, end = ruled.start(), ruled.end() - 1
-        if start >= last and (found := _banner(text, start, min(end + 1, len(text)), ruled[1] or "")):
-            last = found.end
+        if start >= ends[-1] and (found := _banner(text, start, min(end + 1, len(text)), ruled[1] or "")):
+            ends.append(found.end)
             yield found
     for table in TABLE.finditer(framed):
         if SETTING.match(framed, table.end()):
@@ -49,32 +41,7 @@ def banners(text: str) -> Iterator[Candidate]:
             if comment and not DISABLED.search(comment[1]):
                 start = end = comment.start(1)
             yield Candidate(start, end, "table", 0, table[1].strip())
-    beginning = framed[:SAMPLE]
-    # An array of JSON has records, not settings.
-    if beginning[1:2] != "[" and len(PAIR.findall(beginning)) >= MIN_PAIRS * len(OTHER.findall(beginning)):
-        yield from _keys(framed)
-
-
-def _keys(framed: str) -> Iterator[Candidate]:
-    """The keys with others below them, and without a title where those end, in a text with little else."""
-    open_keys: list[int] = []  # their indentation
-    text = -1  # the indentation of a key with a text of several lines
-    for pair in PAIR.finditer(framed):
-        name = pair[0].lstrip()
-        indent = len(pair[0]) - 1 - len(name)
-        if 0 <= text < indent:
-            continue
-        text = indent if BLOCK.match(framed, pair.end()) else -1
-        outer = [one for one in open_keys if one < indent]
-        below = OTHER.search(framed, pair.end()) if NO_VALUE.match(framed, pair.end()) else None
-        inner = len(below[0]) - 1 if below else -1
-        is_list = below is not None and inner == indent and framed.startswith("- ", below.end())
-        if inner > indent or (is_list and not name.startswith("-")):
-            yield Candidate(pair.start(), pair.start(), "key", indent, name.lstrip("- ").strip("\"':"))
-            open_keys = [*outer, indent]
-        elif len(outer) < len(open_keys) and not (name.startswith("-") and open_keys[len(outer)] == indent):
-            yield Candidate(pair.start(), pair.start(), "key", open_keys[len(outer)], "")
-            open_keys = outer
+    yield from nested(framed, ends)
 
 
 def _banner(text: str, start: int, end: int, rule: str) -> Candidate | None:

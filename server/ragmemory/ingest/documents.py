@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,13 +24,17 @@ _BEGINNING = 100_000
 # File types in which "#" at the start of a line is not a heading. All others are read as Markdown: plain
 # prose is valid Markdown.
 # fmt: off
-_PLAIN = EXTENSIONS | frozenset((
-    "txt", "text", "log", "csv", "tsv", "json", "jsonl", "xml", "html", "htm", "yaml", "yml", "toml",
-    "ini", "cfg", "conf", "tex", "sql", "css", "kt", "kts", "pl", "swift", "r",
+_SETTINGS = frozenset((
+    "cfg", "cnf", "conf", "hcl", "ini", "json", "properties", "service", "tf", "tfvars", "timer", "toml",
+    "yaml", "yml",
+))
+_PLAIN = EXTENSIONS | _SETTINGS | frozenset((
+    "txt", "text", "log", "csv", "tsv", "jsonl", "xml", "html", "htm", "tex", "sql", "css", "pl", "r",
 ))
 # fmt: on
-_SETTINGS = frozenset(("conf", "cfg", "ini", "json", "toml", "yaml", "yml"))
 _COMPRESSED = frozenset(("gz", "bz2", "xz"))
+# Logs that logrotate and others keep: app.log.3, app.log-20260131, app.log.2026-01-31.
+_ROTATED = re.compile(r".+\.log[.-][\d.-]+")
 # Python's `mimetypes` depends on the machine, and maps .ts to a video type.
 MARKDOWN = "text/markdown"
 _MEDIA_TYPES = {
@@ -122,11 +127,13 @@ def media_type(uri: str, stated: object = None) -> str:
 
 
 def _extension(uri: str) -> str:
-    """The extension of a file, without the dot, or of the file that is compressed in it."""
+    """The extension of a file, without the dot, or of the file that is compressed in it, or was rotated."""
     # Not with pathlib: it took 5 % of the time of a load of small files.
     stem, _, extension = uri.lower().rstrip("/").rpartition("/")[2].rpartition(".")
     if extension in _COMPRESSED:
         stem, _, extension = stem.rpartition(".")
+    if extension[-1:].isdecimal() and _ROTATED.fullmatch(f"{stem}.{extension}"):
+        return "log"
     return extension if stem else ""
 
 

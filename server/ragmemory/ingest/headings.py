@@ -70,7 +70,7 @@ def headings(text: str, families: Collection[Family] = ORDER) -> list[Mark]:
     for family in sorted(members, key=ORDER.index):
         outer = [one.start for one in kept]
         kept += sorted(_recurring(text, family, members[family], sorted(outer)))
-    return _with_levels(sorted(kept, key=lambda one: one.start))
+    return list(_without_idle_ends(_with_levels(sorted(kept, key=lambda one: one.start))))
 
 
 def numbered_titles(text: str) -> list[Mark]:
@@ -167,7 +167,7 @@ def _recurring(
     if family == "number":
         return _numbered_headings(members, outer, fewest)
     if family in ("capitals", "margin", "key"):
-        single = _rare(members, DIGITS if family != "key" else None)
+        single = _rare(members, family)
         if family == "capitals":
             single = _not_terms(single, bool(outer))
         return single if len(single) >= fewest else []
@@ -190,12 +190,18 @@ def _numbered_headings(members: Sequence[Candidate], outer: Sequence[int], fewes
     return kept if len(kept) >= fewest else []
 
 
-def _rare(members: Sequence[Candidate], varying: re.Pattern[str] | None) -> list[Candidate]:
-    """Those whose titles do not recur, as a running header does; matches of `varying` count as equal."""
-    titles = [varying.sub("0", one.title) if varying else one.title for one in members]
+def _rare(members: Sequence[Candidate], family: Family) -> list[Candidate]:
+    """Those whose titles do not recur, as a running header does; a key that recurs only ends a section.
+
+    Titles that differ in numbers count as equal, but not those of keys.
+    """
+    titles = [one.title if family == "key" else DIGITS.sub("0", one.title) for one in members]
     times = Counter(titles)
-    rare = {title for title in titles if times[title] < MAX_REPEATED} | {""}  # where a section ends
-    return [one for one, title in zip(members, titles, strict=True) if title in rare]
+    return [
+        one if is_rare else one._replace(title="")
+        for one, title in zip(members, titles, strict=True)
+        if (is_rare := times[title] < MAX_REPEATED) or family == "key"
+    ]
 
 
 def _of_kind(text: str, family: Family, members: list[Candidate]) -> list[Candidate]:
@@ -305,6 +311,17 @@ def _with_levels(found: Sequence[Candidate]) -> list[Mark]:
         Mark(one.start, one.end, base[_unit(one)] + ranks[_unit(one)].index(one.rank) + 1, one.title)
         for one in found
     ]
+
+
+def _without_idle_ends(marks: Sequence[Mark]) -> Iterator[Mark]:
+    """The marks without those that end no section, or one that the next heading ends at the same place."""
+    levels: list[int] = []  # of the open sections
+    for mark, after in zip_longest(marks, marks[1:]):
+        outer = [level for level in levels if level < mark.level]
+        is_ended = after and after.title and after.start == mark.start and after.level <= mark.level
+        if mark.title or (len(outer) < len(levels) and not is_ended):
+            yield mark
+        levels = [*outer, mark.level] if mark.title else outer
 
 
 def _unit(one: Candidate) -> str:

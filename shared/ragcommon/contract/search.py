@@ -15,8 +15,8 @@ from ragcommon.text.rules import FRONT_MATTER, MARKDOWN_NAMES, is_row
 
 CODE = re.compile(
     r".*\.(?:toml|ini|cfg|conf|env|ya?ml|jsonc?|py|sh|bash|zsh|fish|ps1|bat|[cm]?[jt]s|[jt]sx|c|h|[ch]h|cc|[ch]pp|cs"
-    r"|java|kts?|go|rs|rb|php|pl|lua|sql|r|jl|ex|exs|swift|scala|dart|css|s[ac]ss|less|xml|log|proto|graphql|gradle"
-    r"|groovy|properties|tf|hcl|nix|cmake|mk|j2|jinja2?|vue|svelte|diff|patch|dockerfile)"
+    r"|java|kts?|go|rs|rb|php|pl|lua|sql|r|jl|ex|exs|swift|scala|dart|css|s[ac]ss|less|xml|log(?:[.-][\d.-]+)?|proto|graphql|gradle"
+    r"|groovy|properties|tf|tfvars|hcl|cnf|service|timer|nix|cmake|mk|j2|jinja2?|vue|svelte|diff|patch|dockerfile)"
     r"|(?:.*/)?(?:(?:Docker|Container|Make|GNUmake|Jenkins|Vagrant|Proc|Rake|Gem|Just)file(?:\.[\w-]+)?|CMakeLists\.txt)",
     re.IGNORECASE,
 )
@@ -69,7 +69,8 @@ class Hit(Struct, frozen=True):
     def heading_at(self, line: int) -> str:
         """The path of headings above a line of its document; of code the symbol whose definition has it."""
         inner = [name for _, name in within(self.headings, line, line)]
-        is_symbol = bool(inner) and {"", *self.heading.split(", ")}.issuperset(inner)
+        symbols = {"", *self.heading.split(", ")}
+        is_symbol = bool(inner) and symbols.issuperset(name for _, name in self.headings)
         return " > ".join(filter(None, inner if is_symbol else [self.heading, *inner]))
 
     @property

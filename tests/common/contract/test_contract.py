@@ -154,6 +154,9 @@ def test_a_plain_text_is_code_by_the_name_of_its_file() -> None:
     plain, converted = {"media_type": "text/plain"}, {"media_type": "text/markdown"}
     assert is_code("file:///src/Dockerfile", plain)
     assert is_code("file:///src/pool.go", {})
+    assert all(
+        is_code(f"file:///app.log{rotated}", plain) for rotated in ("", ".1", "-20260131", ".2026-01-31")
+    )
     assert is_code("file:///src/Dockerfile.dev", plain)
     assert not is_code("file:///src/README", plain)
     assert not is_code("file:///src/pool.go", converted)
@@ -166,3 +169,5 @@ def test_a_line_of_code_is_in_the_definition_that_it_is_part_of() -> None:
     assert [hit.heading_at(line) for line in (1, 3, 5, 9)] == ["", "a", "a", "b"]
     settings = replace(hit, uri="file:///a.ini", heading="Network", headings=[(3, "client")])
     assert [settings.heading_at(line) for line in (1, 3)] == ["Network", "Network > client"]
+    ended = replace(settings, headings=[(3, "client"), (6, "")])
+    assert [ended.heading_at(line) for line in (3, 6)] == ["Network > client", "Network"]

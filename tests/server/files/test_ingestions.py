@@ -661,6 +661,19 @@ async def test_a_script_of_questions_is_no_source_of_their_answers(tmp_path: Pat
         assert await reasons(memory, own) == {"tests.toml": ("added", "")}
 
 
+async def test_a_private_key_of_any_name_is_read_only_if_you_name_it(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "docs", 1)
+    key = write(
+        folder / "deploy", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Blbg\n-----END OPENSSH PRIVATE KEY-----\n"
+    )
+    write(folder / "public", "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----\n")
+    skipped = ("skipped", "is a private key, and is read only if you name it")
+    async with memory_in(tmp_path) as memory:
+        found = await reasons(memory, folder)
+        assert found == {"0.txt": ("added", ""), "public": ("added", ""), "deploy": skipped}
+        assert await reasons(memory, key) == {"deploy": ("added", "")}
+
+
 async def test_a_file_that_holds_no_text_any_more_leaves_memory_at_the_next_sync(tmp_path: Path) -> None:
     folder = notes(tmp_path / "docs", 4)
     page = write(folder / "page.html", "<p>A page.</p>")

@@ -75,10 +75,13 @@ def test_the_memory_itself_is_left_out_of_its_folder(tmp_path: Path) -> None:
 
 
 def test_files_of_keys_and_passwords_are_read_only_if_they_are_named(tmp_path: Path) -> None:
-    secret = ("id_ed25519", "prod.env", "Server.key", "Server.PEM", "vault.kdbx")
-    write(tmp_path, dict.fromkeys((*secret, "id_ed25519.pub", "environment.md", "key"), "x"))
+    secret = (
+        *("id_ed25519", "prod.env", "Server.key", "Server.PEM", "vault.kdbx", "shadow", "gshadow-"),
+        *("ssh_host_rsa_key", "terraform.tfstate", "prod.tfstate.backup"),
+    )
+    write(tmp_path, dict.fromkeys((*secret, "id_ed25519.pub", "environment.md", "key", "passwd"), "x"))
     found = find_files([tmp_path])
-    assert names(found, tmp_path) == ["environment.md", "id_ed25519.pub", "key"]
+    assert names(found, tmp_path) == ["environment.md", "id_ed25519.pub", "key", "passwd"]
     assert reasons(found) == dict.fromkeys(
         secret, ("may hold keys or passwords, and is read only if you name it", False)
     )

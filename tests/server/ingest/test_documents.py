@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragcommon.text.rules import MAX_HEADING
 from ragmemory.errors import BadArgument
-from ragmemory.ingest.documents import document_id, first_heading, is_markdown, make_document
+from ragmemory.ingest.documents import document_id, first_heading, is_markdown, is_prose, make_document
 
 
 def test_without_a_uri_the_hash_of_the_text_is_the_identity() -> None:
@@ -165,3 +165,10 @@ def test_a_heading_ends_before_the_carriage_return() -> None:
 def test_a_heading_far_from_the_beginning_is_not_the_title() -> None:
     assert make_document("Text.\n" * 100 + "# Top\n", {}).title == "Top"
     assert make_document("Text.\n" * 100_000 + "# Top\n", {}).title == ""
+
+
+@pytest.mark.parametrize("rotated", ["", ".1", ".2.gz", "-20260131", ".2026-01-31", ".2026-01-31.1.xz"])
+def test_a_rotated_log_is_no_conversation(rotated: str) -> None:
+    assert not is_prose(f"file:///var/log/app.log{rotated}")
+    assert is_prose(f"file:///notes/catalog{rotated}.txt")
+    assert is_prose("file:///notes/1.2")

@@ -527,46 +527,6 @@ def test_banners(banner: str) -> None:
     assert paths(f"# Settings of a thing.\n\n{text}") == ["Network", "Storage"]
 
 
-def test_the_keys_of_yaml_and_json_that_have_others_below_them() -> None:
-    text = """
-        # ---- Kites ----
-        services:
-          kite:
-            image: "kite:1"
-            ports:
-              - 80
-          reel:
-            # It winds.
-            ports: [81]
-        hosts:
-          - 'my sea':
-              ports:
-                - 82
-          - name: land
-            ports:
-              - 83
-        text: |
-          Note:
-            no key
-        # ---- Rest ----
-        version:
-        - of: 3
-        end: 4
-        """
-    assert [path for path in paths(text) if path.strip()] == [
-        *("Kites", "  services", "    kite", "    reel", "  hosts", "    my sea"),
-        *("Rest", "  version"),
-    ]
-    assert (paths(text)[6], paths(text)[-1]) == ("  ", "  ")  # the end of the hosts, and of the version
-    assert paths(
-        '{\n  "a": {\n    "b": [\n      1\n    ],\n    "c": {}\n  },\n  "d": {\n    "e": 1\n  }\n}'
-    ) == [
-        *("a", "  b", "  ", "d"),
-    ]
-    assert paths('[\n  {\n    "a": {\n      "b": 1\n    },\n    "c": {\n      "d": 2\n    }\n  }\n]') == []
-    assert paths("Dear Ada,\n\nthere are two:\n  a kite\n  a reel\n\nand one more:\n  the sea\n") == []
-
-
 def test_tables_of_settings() -> None:
     text = "name = 1\n\n[server]\n# The port.\nport = 1\n\n[client.http]\nport = 2\n\n[[routes]]\npath = 3\n"
     assert paths(text) == ["server", "client.http", "routes"]

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcommon.files.decoding import NoText, NotText, decode
-from ragmemory.files.formats import chats, csv_table, keep, minified, records, signal
+from ragmemory.files.formats import chats, csv_table, keep, minified, records, roff, signal
 from ragmemory.files.formats.agenda import AGENDA
 from ragmemory.files.formats.archives import OLE
 from ragmemory.files.formats.bookmarks import BOOKMARKS
@@ -54,7 +54,9 @@ HIDDEN = (".", "~$")
 EARLIER_PAGES = frozenset((("logseq", "bak"), ("logseq", "version-files")))
 # Files in which programs keep keys and passwords. They are read only if the user names them.
 SECRETS = re.compile(
-    r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.+\.(?:env|pem|key|ppk|pfx|p12|jks|keystore|kdbx?)", re.IGNORECASE
+    r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|ssh_host_\w+_key|g?shadow-?|htpasswd|.+\.tfstate(?:\.backup)?"
+    r"|.+\.(?:env|pem|key|ppk|pfx|p12|jks|keystore|keytab|kdbx?)",
+    re.IGNORECASE,
 )
 # Files that programs make from others: for a web browser, and lists of packages with their checksums.
 # They have no prose, and many chunks.
@@ -149,6 +151,8 @@ def module_of(path: Path, data: bytes) -> str:
             return module
     if named in KINDS:
         return _module_of_other(beginning, named)
+    if named == TEXT and roff.is_manual(data):
+        return "roff"
     if path.suffix.lower() in PLAIN:
         return _module_of_plain(data)
     if path.parent.name in MAILDIR and MAIL.match(data[:MAIL_WITHIN]):

@@ -68,7 +68,8 @@ LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 Cell: TypeAlias = tuple[str, int, int]
 
 
-# Not taken from folders: old answers, and the expected ones of questions, would become sources.
+# Not taken from folders: old answers, and the expected ones of questions, would become sources; and keys.
+PRIVATE_KEY = "a private key"
 OWN_EXPORT, OWN_SCRIPT = "an exported conversation with ragchat", "a script of questions for ragchat"
 
 
@@ -82,7 +83,9 @@ class FileText(Struct, frozen=True):
     media_type: str = ""  # of the text; "": derived from the file extension
     has_unread_scans: bool = False  # because of a missing program
     tags: list[str] = []
-    own: str = ""  # what it is of ragchat itself: OWN_EXPORT, OWN_SCRIPT, or "" for all other texts
+    left_out: str = (
+        ""  # what it is, if it is not taken from folders: OWN_EXPORT, OWN_SCRIPT, PRIVATE_KEY; or ""
+    )
 
 
 class Damaged(NotText):

@@ -142,7 +142,7 @@ def _read(path: Path, data: bytes, *, is_page: bool) -> FileText:
         builder.add(_byline(tree))
     builder.add(rest)
     return replace(
-        builder.build(title or path.name), own=OWN_EXPORT if html.rstrip().endswith(EXPORT_MARK) else ""
+        builder.build(title or path.name), left_out=OWN_EXPORT if html.rstrip().endswith(EXPORT_MARK) else ""
     )
 
 

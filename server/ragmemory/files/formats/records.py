@@ -104,7 +104,7 @@ def read(path: Path, data: bytes) -> FileText:
                 section = bytes(raw).decode()
             builder.add(section, f"record {number}")
         built = builder.build(_name(outer)[1] or path.name, decoded.note)
-        return replace(built, own=OWN_EXPORT if outer.keys() >= SESSION_KEYS else "")
+        return replace(built, left_out=OWN_EXPORT if outer.keys() >= SESSION_KEYS else "")
     except (*DECODE_ERRORS, ValueError, TooMuchText):
         return FileText(decoded.text, path.name, decoded.note)
 
