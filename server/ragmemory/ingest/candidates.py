@@ -57,12 +57,18 @@ QUESTION = re.compile(
 # "6. You may copy …": a clause that begins with a sentence.
 CLAUSE = re.compile(r"\s{0,8}(\d{1,3})[.)][ \t\xa0]+[^\W\d_a-z]")
 NUMERAL = re.compile(r"\s*(?:(\d{1,3}|[IVXLC]+)\.?|-([IVXLC]+)-)\s*$")
+ORDINAL = "(?:st|nd|rd|th)"
+DAY_OF_MONTH = rf"(?:(?:the|den)[ \t]+)?\d{{1,2}}(?:\.|{ORDINAL})?[ \t]+(?:of[ \t]+)?[^\W\d_]{{3,9}}"
+MONTH_AND_DAY = rf"[^\W\d_]{{3,9}}\.?[ \t]+(?:the[ \t]+)?\d{{1,2}}{ORDINAL}?"
+WEEKDAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Die|Mit|Don|Fre|Sam|Son|Lun|Mar|Mer|Jeu|Ven|Dim)"
 # The date of an entry of a journal, a changelog or minutes, not of a line of a log.
 DATED = re.compile(
     r"\s{0,3}\[?(?:[^\W\d_]{2,10}\.?,?[ \t]+)?"
     r"(?:\d{4}([-./])\d{1,2}\1\d{1,2}|\d{1,2}([./])[ ]?\d{1,2}\2[ ]?\d{4}"
-    r"|\d{1,2}\.?[ \t]+[^\W\d_]{3,9}\.?,?[ \t]+\d{4}|[^\W\d_]{3,9}\.?[ \t]+\d{1,2},[ \t]+\d{4})"
+    rf"|{DAY_OF_MONTH}\.?,?[ \t]+\d{{4}}|{MONTH_AND_DAY},[ \t]+\d{{4}})"
     r"(?!\w|[T,]?[ \t]*\d{1,2}:\d\d)"
+    # Without a year: a weekday before it, and nothing after it.
+    rf"|\s{{0,3}}{WEEKDAY}[^\W\d_]{{0,7}}[.,]{{0,2}}[ \t]+(?:{DAY_OF_MONTH}|{MONTH_AND_DAY})[.,:]?\s*$"
 )
 # A release in a changelog: "Version 2.36", "* Noteworthy changes in release 9.1 (2022-04-15)", "v2.9.14",
 # "git (1:2.39.5-1) unstable". A number alone needs a year, as it may be that of a section.
@@ -81,10 +87,11 @@ LABEL = re.compile(
     r"(?P<number>\d{1,4}(?:-\d{1,3})*[a-z]?(?![\w.,/:]*\w)|(?<=\s)(?:[IVXLCDM]+|[A-Z])\b(?!['’]))[.:),]?)"
     r"(?:[ \t\xa0]*[-–—:]+[ \t]*|[ \t\xa0]+|$)(?P<title>.*?)\s*$"
 )
-# A part whose number is a word: "PART ONE".
+# A part whose number is a word: "PART ONE", "BOOK THE FIRST".
 DIVISION = re.compile(
     r"\s*(?P<label>(?P<word>part|teil|parte|partie|book|buch|libro|livre|t[ií]tulo|titre|chapter|kapitel"
-    r"|cap[ií]tulo|chapitre|capitolo)[ \t]+(?P<number>[^\W\d_]{3,14})[.:]?)"
+    r"|cap[ií]tulo|chapitre|capitolo|volume|act|canto|epoch)"
+    r"[ \t]+(?P<number>(?:the[ \t]+)?[^\W\d_]{3,14})[.:]?)"
     r"(?:[ \t]*[-–—]+[ \t]*|[ \t]+(?=[A-ZÄÖÜ])|\s*$)(?P<title>.*?)\s*$",
     re.IGNORECASE,
 )
@@ -122,6 +129,8 @@ KEYWORD = re.compile(r"([ \t]+)([A-Za-z][a-z]*[A-Z_]\w+)(?:[ \t]{2,}\S.*)?\s*$")
 # The term of a definition, which the indented lines directly below it describe.
 TERM = re.compile(r"([ \t]+)([A-Za-z_/.$%~<][^\s,:;]*(?: \S+){0,5}?(?:(?<![.,:;{(\\])|\.{3}))[ \t]*$")
 BULLET = re.compile(r"\s*[-*+•–]\s")
+# Words with a capital in a title such as "How Jack got out of the Hold."
+TELLING = re.compile(r"[^\W\d_]{4,}")
 GAP = re.compile(r"\S(?: {3,}|\t+)\S|\.{4}|(?:\. ){3}")
 NONBLANK = re.compile(r"\S")
 NEXT = re.compile(r"(?:[ \t\r\f]*\n)*+")
@@ -402,10 +411,12 @@ def _longer(text: str, end: int, title: str) -> tuple[int, str] | None:
     line, last = line_at(text, start)
     below, _ = line_at(text, last)
     begins = start == end and (below.lstrip()[:1] == "(" or _label(below) or NUMBERED.match(below))
-    is_sentence = line.rstrip().endswith(".") and not line.isupper()
+    telling = TELLING.findall(line)
+    is_name = line.isupper() or (telling and all(word[0].isupper() for word in telling))
+    is_sentence = line.rstrip().endswith(".") and not is_name
     is_alone = (not below.strip() or begins) and not is_sentence
     label = _label(line)
-    is_label = label and label["number"] != "I"  # "What I saw"
+    is_label = label and (label["number"] != "I" or not label["title"])  # "What I saw"
     is_more = is_alone and is_title(line.strip()) and not is_label and not NUMBERED.match(line)
     shown = EMPHASIZED.sub(r"\2", line)
     return (last, squeezed(f"{title.strip()} {shown}").rstrip(".")) if is_more else None

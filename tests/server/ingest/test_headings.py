@@ -442,6 +442,27 @@ def test_the_chapters_of_a_book_may_be_numbers_alone() -> None:
     assert paths(text) == ["1 The Inn", "2 The Sea", "3 The Isle"]
 
 
+def test_the_title_below_the_number_of_a_chapter_may_end_with_a_period() -> None:
+    said = "It rained all day, and nobody went out.\n\n“Well,” said she.\n\n"
+    text = f"CHAPTER I.\n\nThe Widow and her Child.\n\n{said}CHAPTER II.\n\nThe Grey Mare.\n\n{said}"
+    assert paths(text) == ["CHAPTER I. The Widow and her Child", "CHAPTER II. The Grey Mare"]
+    sentences = text.replace("and her Child", "was ill").replace("The Grey Mare", "Nobody had seen her")
+    assert paths(sentences) == ["CHAPTER I", "CHAPTER II"]
+
+
+def test_books_are_above_chapters_also_where_their_numbers_are_words() -> None:
+    chapters = "CHAPTER I.\n\nIt rained all day.\n\nCHAPTER II.\n\nIt rained again.\n\n"
+    text = f"VOLUME THE FIRST.\n\n{chapters}VOLUME THE SECOND.\n\n{chapters}"
+    assert paths(text) == [
+        "VOLUME THE FIRST",
+        "  CHAPTER I",
+        "  CHAPTER II",
+        "VOLUME THE SECOND",
+        "  CHAPTER I",
+        "  CHAPTER II",
+    ]
+
+
 def test_the_numbers_of_chapters_may_stand_between_dashes() -> None:
     said = "It rained all day, and nobody went out.\n\n"
     text = f"-I-\n\nThe Inn\n\n{said}-II-\n\nThe Sea\n\n{said}-III-\n\nThe Isle\n\n{said}"
@@ -454,6 +475,8 @@ def test_the_numbers_of_chapters_may_stand_between_dashes() -> None:
         ("2024.05.01 - kite 8.0 “The Wind”", "2024.01.18 - kite 7.2", "2023-12-04 - kite 7.1"),
         ("Monday, 3 May 2021", "Tue 4. Mai 2021: on the hill", "May 5, 2021"),
         ("2006-05-12  Ada Kern  <ada@kite.example>", "12.5.2006", "[11/5/2006]"),
+        ("30th December 1824", "Falmouth, the 2nd of April, 1825", "May the 3rd, 1825"),
+        ("Sat. 1 January", "Sunday, February the 3rd", "Donnerstag, 3. März"),
     ],
 )
 def test_dates_begin_the_entries_of_journals_and_changelogs(one: str, two: str, three: str) -> None:
