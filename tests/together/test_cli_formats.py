@@ -141,7 +141,7 @@ def test_one_file_of_each_format_is_loaded_and_cited_by_its_place(tmp_path: Path
         "When does the tide turn?": "tide.txt:1",
         "How many metres did the Vernagt glacier lose?": "glacier.odt ¶ 1",
         "How many tonnes came from Zollern?": "coal.xls sheet 1998 row 2",
-        "When did Captain Morra sail to Lisbon?": "novel.epub chapter 2",
+        "When did Captain Morra sail to Lisbon?": "novel.epub ¶ 2",
         "When does the bakery in Elm Street open?": "page.html Bakery ¶ 1",
         "When was the seismometer calibrated?": "study.ipynb cell 1",
         "When does the party for Grandmother begin?": "letter.eml ¶ 1",

@@ -1,4 +1,4 @@
-"""EPUB: the chapters of an e-book in reading order, which are the places."""
+"""EPUB: the chapters of an e-book in reading order."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ def read(path: Path, data: bytes) -> FileText:
     """The text of a book. Raises NotText."""
     archive = open_archive(data, KIND)
     title, pages = _contents(archive)
-    builder, chapter = TextBuilder(), 0
+    builder, has_text = TextBuilder(by_paragraph=True), False
     for name in pages:
         text, _ = markdown(member(archive, name, KIND).decode("utf-8", errors="replace"))
-        if text.strip():
-            chapter += 1
-            builder.add(text, f"chapter {chapter}")
-    if not chapter and ENCRYPTION in archive.namelist():
+        builder.add(text)
+        has_text = has_text or bool(text)
+    if not has_text and ENCRYPTION in archive.namelist():
         raise NotText("is encrypted")
     return builder.build(title or path.name)
 

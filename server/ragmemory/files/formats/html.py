@@ -115,6 +115,8 @@ ANY_TEXT = re.compile(r"^(?!#|$)", re.MULTILINE)
 TEX = 'script[type^="math/tex"]'
 DRAWN = "mjx-container, .MathJax_Preview, .MathJax, .MathJax_Display, .MathJax_SVG, .MathJax_CHTML"
 TEXTS = "p, ul, ol, dl, pre, h1, h2, h3, h4, h5, h6"
+# Numbers of the pages of a printed book, which stand in its sentences and words.
+PAGE_NUMBERS, MAX_NUMBER = ".pagenum, .pageno, .pagenumber, [role=doc-pagebreak]", 20
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -181,6 +183,9 @@ def _clean(root: LexborNode) -> None:
     for link in root.css('a[href*="#"]'):
         if (mark := (link.text() or "").strip()) and not any(map(str.isalnum, mark)):
             link.decompose()
+    for number in root.css(PAGE_NUMBERS):
+        if len(number.text() or "") <= MAX_NUMBER:
+            number.replace_with("")
     turning = {block.mem_id: block for block in map(_block_of, root.css(TURNING))}
     for block in [one for one in turning.values() if _turns(one) and not _is_within(one, turning)]:
         block.decompose()
@@ -334,6 +339,9 @@ class _Blocks:
         if tag in HEADINGS:
             if title := one_line("".join(_inner_text(node))):
                 self._append(f"{'#' * HEADINGS[tag]} {title}")
+        elif tag == "hgroup" and (heading := node.css_first(", ".join(HEADINGS))) is not None:
+            # "VII" and "Visiting", its title.
+            self._append(f"{'#' * HEADINGS[heading.tag or '']} {one_line(''.join(_inner_text(node)))}")
         elif tag == "pre":
             if (code := node.text() or "").strip():
                 self._append(fenced(code))

@@ -24,7 +24,7 @@ def test_the_chapters_are_read_in_the_order_of_the_spine() -> None:
     book = read(BOOK, archive(MEMBERS))
     assert book.text == "# Leaves\n\nGreen.\n\n# Water\n\nHot.\n"
     assert book.title == "A book of tea"
-    assert book.places == [(1, "chapter 1"), (5, "chapter 2")]
+    assert book.places == [(1, "Leaves"), (3, "Leaves ¶ 1"), (5, "Water"), (7, "Water ¶ 1")]
 
 
 def test_an_entity_is_refused() -> None:

@@ -246,6 +246,16 @@ def test_the_links_of_headings_to_themselves_are_left_out() -> None:
     assert text_of(page) == "## Wind\n\nSee north.\n"
 
 
+def test_the_page_numbers_of_a_printed_book_are_no_part_of_its_sentences() -> None:
+    number = "<span class=pagenum><a id=Page_52>[52]</a></span>"
+    assert text_of(f"<p>The love{number} of flow{number}ers.[7]</p>") == "The love of flowers.[7]\n"
+
+
+def test_the_number_of_a_chapter_and_its_title_are_one_heading() -> None:
+    text = text_of("<hgroup><h2>VII</h2><p>Visiting</p></hgroup><p>One morning …</p>")
+    assert text == "## VII Visiting\n\nOne morning …\n"
+
+
 def test_a_list_keeps_the_numbers_that_the_page_states() -> None:
     assert text_of("<ol start=4><li>Four<li>Five<li value=9>Nine<li>Ten</ol>") == (
         "4. Four\n5. Five\n9. Nine\n10. Ten\n"
