@@ -216,7 +216,16 @@ def _of_kind(text: str, family: Family, members: list[Candidate]) -> list[Candid
             return kept if _is_between_sentences(text, kept) else []
         case "version":
             return members if _is_ordered(members) else []
+        case "question" if len(members) >= MIN_WORDED:
+            return sorted([*members, *_statements(text, members[0])])
     return members
+
+
+def _statements(text: str, one: Candidate) -> Iterator[Candidate]:
+    """What an interviewer says without asking: it ends the section of the question before it."""
+    said = rf"^{re.escape(str(one.rank))}:[ \t](?:[^?\n]|\n(?![ \t\r]*\n))*+(?=\n[ \t\r]*\n|\Z)"
+    for found in re.finditer(said, text, re.MULTILINE):
+        yield Candidate(found.start(), found.start(), "question", one.rank, "")
 
 
 def _not_terms(members: Sequence[Candidate], has_others: bool) -> list[Candidate]:

@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from ragmemory.ingest.headings import headings
+from ragmemory.ingest.headings import headings, plain_blocks
 
 
 def paths(text: str) -> list[str]:
@@ -492,6 +492,21 @@ def test_a_date_in_the_first_line_of_its_text_is_the_title() -> None:
         for n in (3, 2, 1)
     )
     assert paths(text) == ["2017.03.21", "2017.02.21", "2017.01.21"]
+
+
+def test_what_an_interviewer_says_without_asking_ends_the_section_of_a_question() -> None:
+    turns = [
+        "ROE: Who broke the strike?",
+        "KEAST: We all know.",
+        "ROE: Let us stop.",
+        "KEAST: It lasted weeks.",
+    ]
+    text = "\n\n".join(
+        [*turns, "ROE: Where was your school?", "KEAST: Here.", "ROE: And the church?", "KEAST: There."]
+    )
+    sections = {block.heading for block in plain_blocks(text) if "weeks" in text[block.start : block.end]}
+    assert sections == {""}
+    assert paths(text) == ["Who broke the strike?", "", "Where was your school?", "And the church?"]
 
 
 def test_page_numbers_are_not_chapters() -> None:
