@@ -9,7 +9,7 @@ from ragcommon.files.decoding import decode
 from ragcommon.text.rules import ASK, EXPECT, EXPORT_MARK, FRONT_MATTER, MARKDOWN_NAMES, STEP
 from ragmemory.files.formats.file_text import OWN_EXPORT, OWN_SCRIPT, PRIVATE_KEY, FileText
 from ragmemory.files.formats.note_programs import without_records
-from ragmemory.files.formats.paged import without_page_breaks
+from ragmemory.files.formats.paged import undivided, without_page_breaks
 from ragmemory.ingest.documents import is_markdown, is_prose, leading_heading
 from ragmemory.ingest.headings import has_markdown
 
@@ -34,7 +34,7 @@ def read(path: Path, data: bytes) -> FileText:
         if "data:image/" in text:  # A regular expression reads a megabyte in 15 ms.
             text = IMAGE_DATA.sub(r"\1", text)
     elif is_prose(path.name):
-        text = without_page_breaks(text)
+        text = undivided(without_page_breaks(text))
     # A name says nothing about the text of a file without a known extension.
     is_plain = is_markdown(path.name) and path.suffix.lower() not in MARKDOWN_NAMES and not has_markdown(text)
     media_type = "text/plain" if is_plain else ""
