@@ -31,6 +31,20 @@ class UnknownName(RagChatError):
         return f"Did you mean {self.mark}{self.near[0]}? " if self.near else ""
 
 
+class FileUnusable(RagChatError):
+    """`reason` is the end of a sentence about the file."""
+
+    path: str
+    reason: str
+
+
+class NotPossible(RagChatError):
+    """`reason` is the end of a sentence about what has this name."""
+
+    name: str
+    reason: str
+
+
 # The conversation
 
 
@@ -159,17 +173,13 @@ class NotebookExists(RagChatError):
     sentence = "There is a notebook {name} already."
 
 
-class NotebookUnusable(RagChatError):
-    path: str
-    reason: str
+class NotebookUnusable(FileUnusable):
     sentence = "The notebook {path} cannot be used: {reason}."
 
 
-class NotANotebook(RagChatError):
+class NotANotebook(FileUnusable):
     """A file to import."""
 
-    path: str
-    reason: str
     sentence = "{path} is not an exported notebook: {reason}."
     hint = "`ragchat notebook export NAME -o FILE` writes one."
 
@@ -243,11 +253,9 @@ class NotInARepository(RagChatError):
     hint = "Name a folder: /index PATH."
 
 
-class NotAnExport(RagChatError):
+class NotAnExport(FileUnusable):
     """A file to import."""
 
-    path: str
-    reason: str
     sentence = "{path} is not an export of a memory: {reason}."
     hint = "`ragchat memory export FILE` writes one."
 
@@ -360,15 +368,11 @@ class ModelFailed(RagChatError):
 # Other servers
 
 
-class ServerFileUnreadable(RagChatError):
-    path: str
-    reason: str
+class ServerFileUnreadable(FileUnusable):
     sentence = "The file of servers {path} cannot be read: {reason}."
 
 
-class ServerFileNotWritten(RagChatError):
-    path: str
-    reason: str
+class ServerFileNotWritten(FileUnusable):
     code = "SERVER_FILE_UNREADABLE"
     sentence = "The file of servers {path} cannot be written: {reason}."
     hint = "It is as it was."
@@ -396,18 +400,14 @@ class UnknownServer(UnknownName):
     hint = "{guess}`ragchat mcp ls` shows them."
 
 
-class ServerNotReady(RagChatError):
+class ServerNotReady(NotPossible):
     """A server cannot be called now; `reason` is the end of a sentence about it."""
 
-    name: str
-    reason: str
     hint: str = ""
     sentence = "The server {name} cannot be used: {reason}."
 
 
-class CredentialsUnusable(RagChatError):
-    path: str
-    reason: str
+class CredentialsUnusable(FileUnusable):
     sentence = "The file of credentials {path} cannot be used: {reason}."
     hint = "Correct or remove it; then log in again."
 
@@ -443,18 +443,14 @@ class RecipeUnknown(UnknownName):
     hint = "{guess}`ragchat mcp add --recipe` lists them."
 
 
-class RecipeFolders(RagChatError):
+class RecipeFolders(NotPossible):
     """`reason` is the end of a sentence about the recipe and its folders."""
 
-    name: str
-    reason: str
     sentence = "The recipe {name} cannot be used: {reason}."
     hint = "Folders are named after the recipe: `ragchat mcp add --recipe files ~/notes`."
 
 
-class PermissionsUnusable(RagChatError):
-    path: str
-    reason: str
+class PermissionsUnusable(FileUnusable):
     sentence = "The file of permissions {path} cannot be used: {reason}."
     hint = "Correct or remove it; then you are asked again."
 
@@ -494,9 +490,7 @@ class PromptNeedsModel(RagChatError):
     )
 
 
-class PromptNotFilledIn(RagChatError):
-    name: str
-    reason: str
+class PromptNotFilledIn(NotPossible):
     sentence = "The server of the prompt {name} did not fill it in: {reason}."
 
 
@@ -535,9 +529,7 @@ class PromptArgumentRefused(RagChatError):
 # Scripts
 
 
-class ScriptInvalid(RagChatError):
-    path: str
-    reason: str
+class ScriptInvalid(FileUnusable):
     hint: str = ""
     sentence = "The script {path} cannot be used: {reason}."
 
@@ -552,17 +544,13 @@ class UnknownCommand(UnknownName):
     hint = "{guess}/help lists the commands; //{name} sends it as text."
 
 
-class CommandNotPossible(RagChatError):
-    name: str
-    reason: str
+class CommandNotPossible(NotPossible):
     sentence = "/{name} is not possible now: {reason}."
 
 
-class AttachmentUnusable(RagChatError):
+class AttachmentUnusable(NotPossible):
     """`reason` is the end of a sentence about it."""
 
-    name: str
-    reason: str
     sentence = "@{name} cannot be attached: it {reason}."
 
 

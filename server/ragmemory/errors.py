@@ -19,28 +19,31 @@ class RagMemoryError(StructuredError):
     code = "MEMORY_ERROR"
 
 
+class PlaceError(RagMemoryError):
+    """About a file, or a database, whose URL is `path` then; `reason` is the end of a sentence."""
+
+    path: str
+    reason: str
+
+
 # The reason in MemoryUnusable after `close`; no hint helps.
 CLOSED = "it has been closed"
 # The hint of MemoryReadOnly where only the setting, or the argument of a script, forbids to write.
 OF_READ_ONLY = "Open it without read_only, or name another file."
 
 
-class MemoryUnusable(RagMemoryError):
+class MemoryUnusable(PlaceError):
     """The file cannot be opened, read or written."""
 
-    path: str
-    reason: str
     sentence = "The memory {path} cannot be used: {reason}."
     hint: str = (
         "Check the permissions of the file and its folder and the free disk space, or name another file."
     )
 
 
-class DatabaseUnavailable(RagMemoryError):
+class DatabaseUnavailable(PlaceError):
     """The database of a memory cannot be reached, or refuses what it is asked for."""
 
-    path: str  # the URL
-    reason: str
     hint: str = (
         "Check that the server runs, and store.url; "
         "a password is read from PGPASSWORD or ~/.pgpass (mode 600)."
@@ -65,23 +68,19 @@ class MemoryFull(RagMemoryError):
     hint = "Free some space, then try again; what is stored is still there."
 
 
-class MemoryReadOnly(RagMemoryError):
+class MemoryReadOnly(PlaceError):
     """The file may be read but not written."""
 
-    path: str
-    reason: str
     sentence = "The memory {path} cannot be written: {reason}."
     hint: str = "Make the file and its folder writable, or name another file."
 
 
-class MemoryDamaged(RagMemoryError):
+class MemoryDamaged(PlaceError):
     """The file, or what is stored in it, was changed or cut off by something other than this program.
 
     `place` is for example "page 7 of the table chunks"; "" if it is unknown.
     """
 
-    path: str
-    reason: str
     place: str = ""
     sentence = "The memory {path} is damaged{at_place}: {reason}."
     hint = "`ragchat memory verify` and the tool verify_memory list the damage and the remedies."
@@ -91,11 +90,9 @@ class MemoryDamaged(RagMemoryError):
         return f" at {self.place}" if self.place else ""
 
 
-class NotAMemory(RagMemoryError):
+class NotAMemory(PlaceError):
     """The file is not an SQLite database, or it is another program's."""
 
-    path: str
-    reason: str
     sentence = "{path} is not a memory: {reason}."
     hint = (
         "Name another file with --memory; this one was left as it is. If it was a memory, its first page is "
@@ -335,20 +332,16 @@ class NotWrittenBack(RagMemoryError):
     sentence = "Nothing was changed, because {uri} cannot be written: {reason}."
 
 
-class BackupFailed(RagMemoryError):
+class BackupFailed(PlaceError):
     """A backup cannot be written to this file."""
 
-    path: str
-    reason: str
     hint: str = "Choose another file for the backup."
     sentence = "The backup {path} cannot be written: {reason}."
 
 
-class CopyFailed(RagMemoryError):
+class CopyFailed(PlaceError):
     """A memory cannot be copied to this place."""
 
-    path: str  # or URL
-    reason: str
     hint: str = "Choose another place for the copy."
     sentence = "The memory cannot be copied to {path}: {reason}."
 

@@ -8,64 +8,20 @@ from __future__ import annotations
 import argparse
 from argparse import Action, ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 # The line instead of candidates where the shell completes the names of files.
 FILES = ":files"
 _FILE_VALUES = frozenset({"FILE", "PATH", "FROM", "TO", "SCRIPT"})
 
-# Each calls the program as the user typed it, which may be one that is not on the PATH.
-SCRIPTS = {
-    # `compopt` is missing in bash 3.2, which then completes files where there is no candidate.
-    "bash": r"""_{program}() {{
-    local IFS=$'\n' lines
-    lines=$("$1" completion bash -- "${{COMP_WORDS[@]:1:COMP_CWORD}}" 2>/dev/null)
-    COMPREPLY=()
-    [[ $lines == :files ]] && return
-    local line
-    for line in $lines; do COMPREPLY+=("${{line%%$'\t'*}}"); done
-    [[ $lines ]] || compopt +o default 2>/dev/null
-}}
-complete -o default -F _{program} {program}
-""",
-    "zsh": r"""#compdef {program}
-_{program}() {{
-    local -a lines candidates
-    local line
-    lines=("${{(@f)$("$words[1]" completion zsh -- "${{(@)words[2,CURRENT]}}" 2>/dev/null)}}")
-    if [[ $lines[1] == :files ]]; then
-        _files
-        return
-    fi
-    for line in $lines; do
-        candidates+=("${{${{line%%$'\t'*}}//:/\\:}}:${{line#*$'\t'}}")
-    done
-    _describe '{program}' candidates
-}}
-if [[ $funcstack[1] == _{program} ]]; then
-    _{program} "$@"
-else
-    (( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit; }}
-    compdef _{program} {program}
-fi
-""",
-    "fish": r"""function __{program}_complete
-    set -l words (commandline -opc)
-    set -l current (commandline -ct)
-    set -l lines ($words[1] completion fish -- $words[2..] "$current" 2>/dev/null)
-    if test "$lines" = :files
-        __fish_complete_path "$current"
-    else
-        string join \n -- $lines
-    end
-end
-complete -c {program} -f -a '(__{program}_complete)'
-""",
-}
-
 
 def script(shell: str, program: str) -> str:
-    """What the start file of a shell evaluates."""
-    return SCRIPTS[shell].format(program=program)
+    """What the start file of a shell evaluates: one of the files next to this module.
+
+    It calls the program as the user typed it, which may be one that is not on the PATH. `compopt` is missing
+    in bash 3.2, which then completes files where there is no candidate.
+    """
+    return Path(__file__).with_name(f"completion.{shell}").read_text("utf-8").replace("PROGRAM", program)
 
 
 def completed(

@@ -332,6 +332,6 @@ def test_an_error_says_what_happened_and_what_to_do(error: RagChatError, sentenc
 
 
 def test_the_table_holds_every_error() -> None:
-    roots = (RagChatError, SessionError, UnknownName)
+    roots = (RagChatError, SessionError, UnknownName, errors.FileUnusable, errors.NotPossible)
     leaves = {leaf for root in roots for leaf in root.__subclasses__()} - {*roots, ModelError, WebError}
     assert {type(error) for error, _, _ in TABLE} == leaves

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from string import Template
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
@@ -236,26 +237,9 @@ def scheduled_task(arguments: list[str], variables: Mapping[str, str], home: Hom
     code = f"import os; os.environ.update({dict(variables)!r}); from ragchat.cli import main; exit(main())"
     words = subprocess.list2cmdline(["-P", "-X", "utf8", "-c", code, *arguments])
     user = escape("\\".join(os.environ.get(name, "") for name in ("USERDOMAIN", "USERNAME")))
-    text = f"""\
-<?xml version="1.0" encoding="UTF-16"?>
-<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
-  <RegistrationInfo><Description>{TITLE}. {MARK}</Description></RegistrationInfo>
-  <Triggers><LogonTrigger><UserId>{user}</UserId></LogonTrigger></Triggers>
-  <Principals>
-    <Principal id="Author"><UserId>{user}</UserId><LogonType>InteractiveToken</LogonType></Principal>
-  </Principals>
-  <Settings>
-    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>
-    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>
-    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>
-    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>
-    <RestartOnFailure><Interval>PT1M</Interval><Count>999</Count></RestartOnFailure>
-  </Settings>
-  <Actions Context="Author">
-    <Exec><Command>{escape(str(program))}</Command><Arguments>{escape(words)}</Arguments></Exec>
-  </Actions>
-</Task>
-"""
+    text = Template(Path(__file__).with_name("scheduled_task.xml").read_text("utf-8")).substitute(
+        description=f"{TITLE}. {MARK}", user=user, program=escape(str(program)), arguments=escape(words)
+    )
     # Not in RAGCHAT_HOME, which may be another one when the task is removed.
     file = Home.find({}).config / f"{NAME}.xml"
     return Service(

@@ -13,15 +13,13 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, cast
+from io import BufferedReader
+from typing import cast
 
 from ragchat.commands.stopping import SIGNALS
 from ragchat.errors import StdinUnusable
 from ragchat.ui.context import YES
 from ragchat.ui.interrupt import handling_signal
-
-if TYPE_CHECKING:
-    from io import BufferedReader
 
 _PART_BYTES = 2**16
 # Some programs leave the stdin of what they start open and write nothing to it.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragchat.conversation import SaveMode
+from ragchat.conversation import Conversation, SaveMode
 from ragchat.errors import RagChatError
 from ragchat.evaluation.cases import Case, RightPlace
 from ragchat.evaluation.conditions import prompt_hash
@@ -23,12 +23,9 @@ from ragchat.notebooks.definitions import folder_of, load
 from ragchat.scripts.runner import StepResult, is_cited, normalized, notices_of, plain, text_of, unmet
 from ragchat.scripts.script import Expectation, as_list
 from ragchat.turn.scope import EVERYTHING
+from ragchat.turn.types import Turn
 from ragchat.uris import passage_location
-
-if TYPE_CHECKING:
-    from ragchat.conversation import Conversation
-    from ragchat.turn.types import Turn
-    from ragcommon.contract.search import Hit
+from ragcommon.contract.search import Hit
 
 # Characters of an answer on one screen of a terminal.
 SCREEN = 1_700

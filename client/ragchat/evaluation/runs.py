@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
+from ragchat.conversation import Conversation
 from ragchat.evaluation.cases import Case
 from ragchat.evaluation.conditions import Conditions, changed_documents, conditions, differences
 from ragchat.evaluation.judging import Outcome, judge_cases
@@ -14,9 +15,6 @@ from ragchat.formatting import local, utc_now
 from ragchat.llm.types import OFFLINE
 from ragchat.uris import short_uri
 from ragcommon.text.rules import counted
-
-if TYPE_CHECKING:
-    from ragchat.conversation import Conversation
 
 # What is counted, most telling first.
 MEASURES = ("right", "screen", "prompt")

@@ -18,15 +18,13 @@ from ragchat.ingest.report import InjectReport, OnProgress, Progress
 from ragchat.memory.transfer import BATCH, BATCH_BYTES
 from ragchat.uris import exact_glob, references
 from ragcommon.contract.errors import FATAL
-from ragcommon.contract.files import FileOutcome
-from ragcommon.contract.maintenance import ImportOutcome
+from ragcommon.contract.files import FileOutcome, Ingestion
+from ragcommon.contract.maintenance import ImportOutcome, PortableDocument
 from ragcommon.files.uris import is_address, path_of
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient, Mirror
     from ragcommon.contract.documents import DocumentInfo
-    from ragcommon.contract.files import Ingestion
-    from ragcommon.contract.maintenance import PortableDocument
 
     Documents = Mapping[str, DocumentInfo]
 

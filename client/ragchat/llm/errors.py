@@ -35,6 +35,12 @@ class ModelError(RagChatError):
         return None
 
 
+class ModelServerError(ModelError):
+    """What the server of the model at `base_url` does."""
+
+    base_url: str
+
+
 class MissingKey(ModelError):
     model: str
     code = "MODEL_KEY_MISSING"
@@ -43,8 +49,7 @@ class MissingKey(ModelError):
     chat_hint = "Set OPENAI_API_KEY, name a key file in model.key_file, or choose /model offline."
 
 
-class KeyRejected(ModelError):
-    base_url: str
+class KeyRejected(ModelServerError):
     code = "MODEL_KEY_REJECTED"
     sentence = "{base_url} did not accept the key."
     hint = "Check OPENAI_API_KEY or model.key_file, and that the key belongs to this server."
@@ -56,8 +61,7 @@ class KeyUnusable(ModelError):
     hint = "Check OPENAI_API_KEY or model.key_file."
 
 
-class ModelUnreachable(ModelError):
-    base_url: str
+class ModelUnreachable(ModelServerError):
     reason: str
     is_temporary = True
     sentence = "{base_url} cannot be reached: {reason}."
@@ -65,10 +69,9 @@ class ModelUnreachable(ModelError):
     chat_hint = "Is the server running? Check model.base_url and OPENAI_BASE_URL, or choose /model offline."
 
 
-class ServerHungUp(ModelError):
+class ServerHungUp(ModelServerError):
     """The server runs, but closed the connection before its answer."""
 
-    base_url: str
     reason: str
     is_temporary = True
     code = "MODEL_HUNG_UP"
@@ -98,8 +101,7 @@ class UnknownModel(ModelError):
         return f"{guess}It has {len(self.names)} chat models{shown}."
 
 
-class NoChatModel(ModelError):
-    base_url: str
+class NoChatModel(ModelServerError):
     code = "MODEL_UNKNOWN"
     sentence = "{base_url} lists no chat model."
     hint = "Name one with --model or model.name."
@@ -121,10 +123,9 @@ class SessionOverflow(ContextOverflow):
     chat_hint = "Lower model.context_tokens to what the model holds, or start a new session with /new."
 
 
-class PromptNotTaken(ModelError):
+class PromptNotTaken(ModelServerError):
     """Some servers, such as llama-cpp-python, close the connection when their context is full."""
 
-    base_url: str
     tokens: int
     code = "MODEL_CONTEXT_OVERFLOW"
     sentence = (
@@ -157,8 +158,7 @@ class ContextTooSmall(ModelError):
     hint = "Raise model.context_tokens if the model holds more, lower model.answer_tokens, or use --no-tools."
 
 
-class RateLimited(ModelError):
-    base_url: str
+class RateLimited(ModelServerError):
     message: str
     retry_after: float | None = None
     is_temporary = True
@@ -171,8 +171,7 @@ class RateLimited(ModelError):
         return max(1, round(self.retry_after or 5))
 
 
-class QuotaUsedUp(ModelError):
-    base_url: str
+class QuotaUsedUp(ModelServerError):
     message: str
     code = "MODEL_QUOTA_USED_UP"
     sentence = "The quota of your key at {base_url} is used up: {message}."
@@ -180,37 +179,33 @@ class QuotaUsedUp(ModelError):
     chat_hint = "Waiting does not help: check the account's plan and billing, or choose another /model."
 
 
-class ModelTimedOut(ModelError):
-    base_url: str
+class ModelTimedOut(ModelServerError):
     seconds: float
     is_temporary = True
     sentence = "{base_url} sent nothing for {seconds:g} s."
     hint = "Ask again; a slow machine may need a larger model.timeout_seconds."
 
 
-class ModelLoading(ModelError):
+class ModelLoading(ModelServerError):
     """The server runs; `seconds` is how long it may take to load its model."""
 
-    base_url: str
     seconds: float
     is_temporary = True
     sentence = "{base_url} is still loading its model."
     hint = "Ask again in a while; a large model may need a larger model.timeout_seconds."
 
 
-class ModelRefused(ModelError):
+class ModelRefused(ModelServerError):
     """The server understood the request and refused it (a 4xx without a class of its own)."""
 
-    base_url: str
     status: int
     message: str
     sentence = "{base_url} refused the request ({status}): {message}."
 
 
-class ModelBroken(ModelError):
+class ModelBroken(ModelServerError):
     """The server failed (a 5xx), or did not speak the protocol."""
 
-    base_url: str
     message: str
     retry_after: float | None = None
     is_temporary = True
@@ -218,10 +213,9 @@ class ModelBroken(ModelError):
     hint = "Ask again; if it fails again, look at the server's own log."
 
 
-class NoApi(ModelError):
+class NoApi(ModelServerError):
     """The address answers, but not as the base URL of an OpenAI-compatible server."""
 
-    base_url: str
     reason: str
     code = "MODEL_API_MISSING"
     sentence = "{base_url} is not the address of a model's API: {reason}."
@@ -235,8 +229,7 @@ class NoApi(ModelError):
         return f"Did you mean {self.base_url.rstrip('/')}/v1? Check model.base_url and OPENAI_BASE_URL."
 
 
-class BrokenStream(ModelError):
-    base_url: str
+class BrokenStream(ModelServerError):
     reason: str
     is_temporary = True
     code = "MODEL_STREAM_BROKEN"

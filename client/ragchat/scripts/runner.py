@@ -9,28 +9,26 @@ import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import normalize
 from urllib.parse import unquote
 
 import anyio
 from msgspec import Struct, field
 
+from ragchat.answer import Answer
 from ragchat.conversation import Conversation
 from ragchat.errors import RagChatError
 from ragchat.formatting import listed
 from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
+from ragchat.memory.client import MemoryClient
 from ragchat.offline.answer import NO_MODEL, notes_of
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, as_list
 from ragchat.settings import RetrievalSettings
+from ragchat.turn.types import Turn
 from ragchat.uris import short_uri
 from ragcommon.errors import os_reason
-
-if TYPE_CHECKING:
-    from ragchat.answer import Answer
-    from ragchat.memory.client import MemoryClient
-    from ragchat.turn.types import Turn
 
 # A separate process, which can be killed: Python does not interrupt a search, and `(a+)+$` may take years.
 SEARCH = """

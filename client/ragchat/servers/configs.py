@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -108,6 +108,16 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
         parts = [self.file, self.name, self.command, dict(self.env), self.cwd, self.url, dict(self.headers)]
         return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
 
+    def changed(self, change: Callable[[str], str]) -> ServerConfig:
+        """With other texts: of the command, its environment and folder, or of the headers."""
+        return replace(
+            self,
+            command=tuple(map(change, self.command)),
+            env={name: change(text) for name, text in self.env.items()},
+            cwd=change(self.cwd),
+            headers={name: change(text) for name, text in self.headers.items()},
+        )
+
     def expanded(self, environ: Mapping[str, str] = os.environ) -> ServerConfig:
         """Expand variables. Raises VariableMissing.
 
@@ -126,17 +136,11 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
                 return text
             return default
 
-        def expand(text: str) -> str:
-            return _VARIABLE.sub(value, text)
-
+        expanded = self.changed(lambda text: _VARIABLE.sub(value, text))
         expanded = replace(
-            self,
-            command=tuple(expand(word) for word in self.command),
-            env={name: expand(text) for name, text in self.env.items()},
-            cwd=expand(self.cwd),
-            url=expand(self.url),
-            headers={name: expand(text) for name, text in self.headers.items()},
-            oauth=replace(self.oauth, client_secret=expand(self.oauth.client_secret)),
+            expanded,
+            url=_VARIABLE.sub(value, self.url),
+            oauth=replace(self.oauth, client_secret=_VARIABLE.sub(value, self.oauth.client_secret)),
         )
         secrets = (*expanded.env.values(), *expanded.headers.values(), expanded.oauth.client_secret)
         for text in secrets:

@@ -138,17 +138,8 @@ def _normalized(host: str, entry: dict[str, Any]) -> dict[str, Any]:
 def _in_folder(config: ServerConfig, folder: Path) -> ServerConfig:
     """A server of a project, which the host starts in the project's folder."""
     here = str(folder.resolve())
-
-    def text(value: str) -> str:
-        return value.replace("${workspaceFolder}", here)
-
-    return replace(
-        config,
-        command=tuple(map(text, config.command)),
-        env={name: text(value) for name, value in config.env.items()},
-        cwd=text(config.cwd) or (here if config.command else ""),
-        headers={name: text(value) for name, value in config.headers.items()},
-    )
+    config = config.changed(lambda text: text.replace("${workspaceFolder}", here))
+    return replace(config, cwd=config.cwd or (here if config.command else ""))
 
 
 def _obstacle(config: ServerConfig, entry: Mapping[str, Any]) -> str:

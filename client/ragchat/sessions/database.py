@@ -16,6 +16,7 @@ import anyio
 from ragchat.errors import SessionsUnavailable
 from ragcommon.errors import os_reason
 from ragcommon.files.writing import private_folder
+from ragcommon.migrations import migrations
 from ragcommon.sqlite import wal
 from ragcommon.sqlite.readonly import (
     Readable,
@@ -33,33 +34,7 @@ BUSY_SECONDS = 10.0
 DAMAGED_HINT = "Restore it from a backup, or try `sqlite3 FILE .recover`."
 TOO_NEW_HINT = "Update ragchat, or name another file with the setting sessions.path."
 
-# Each runs once, in order, in a transaction. `PRAGMA user_version` counts them.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        """CREATE TABLE sessions (
-            session_id TEXT PRIMARY KEY, title TEXT NOT NULL,
-            created_at TEXT NOT NULL, updated_at TEXT NOT NULL
-        ) STRICT""",
-        """CREATE TABLE turns (
-            seq INTEGER PRIMARY KEY AUTOINCREMENT, turn_id TEXT NOT NULL UNIQUE,
-            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE, record BLOB NOT NULL
-        ) STRICT""",
-        "CREATE INDEX turns_by_session ON turns (session_id, seq)",
-        "CREATE VIRTUAL TABLE turn_words USING fts5 (question, answer, tokenize = 'porter unicode61')",
-        """CREATE TRIGGER turn_words_follow AFTER DELETE ON turns
-            BEGIN DELETE FROM turn_words WHERE rowid = old.seq; END""",
-    ),
-    ("ALTER TABLE sessions ADD COLUMN one_shot INTEGER NOT NULL DEFAULT 0",),
-    # Cases outlive their sessions. `script` is the file of the cases of a run; "": the saved ones.
-    (
-        "CREATE TABLE cases (case_id TEXT PRIMARY KEY, record BLOB NOT NULL) STRICT",
-        """CREATE TABLE runs (
-            seq INTEGER PRIMARY KEY AUTOINCREMENT, script TEXT NOT NULL, record BLOB NOT NULL
-        ) STRICT""",
-        "CREATE INDEX runs_by_script ON runs (script, seq)",
-    ),
-    ("ALTER TABLE sessions ADD COLUMN notebook TEXT NOT NULL DEFAULT ''",),
-)
+MIGRATIONS = migrations(Path(__file__).with_name("schema.sql"))
 
 
 class Database:

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import anyio
 
 from ragchat.answer import Candidate
 from ragchat.errors import MemoryTimedOut, RagChatError
 from ragchat.memory.matching import Catalogue
+from ragchat.memory.types import ToolResult
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.passages import as_candidate
 from ragcommon.concurrency import gathered
-
-if TYPE_CHECKING:
-    from ragchat.memory.types import ToolResult
-    from ragcommon.contract.documents import DocumentPart
-    from ragcommon.contract.search import Comparison, QueryResult
-    from ragmcp.protocol.schema.tools import ToolInfo
+from ragcommon.contract.documents import DocumentPart
+from ragcommon.contract.search import Comparison, QueryResult
+from ragmcp.protocol.schema.tools import ToolInfo
 
 
 class Memory(Catalogue, Protocol):

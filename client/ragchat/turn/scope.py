@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ragchat.errors import NoDocumentMatches
 from ragchat.memory.matching import MAX_UNNAMED, filter_of
+from ragchat.memory.types import DocumentText, ToolResult
 from ragchat.turn.retrieval import Memory
 from ragchat.uris import folder_globs, is_glob, path_globs
-from ragcommon.contract.documents import DocumentPage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ragchat.memory.types import DocumentText, ToolResult
-    from ragcommon.contract.documents import DocumentInfo, DocumentPart
-    from ragcommon.contract.search import Comparison, QueryResult
-    from ragmcp.protocol.schema.tools import ToolInfo
+from ragcommon.contract.documents import DocumentInfo, DocumentPage, DocumentPart
+from ragcommon.contract.search import Comparison, QueryResult
+from ragmcp.protocol.schema.tools import ToolInfo
 
 QUERY = "Query"
 EVERYTHING = "*"

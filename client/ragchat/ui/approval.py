@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -24,25 +25,18 @@ _AMBIGUOUS_IN_NAMES = frozenset(" =,()")
 _INDENT, _BAR = "  ", "  | "
 
 
+@dataclass(eq=False)
 class Approvals:
     """`dialog` asks the user; `show` prints text, for which `columns` returns the width.
 
     `stop` stops the answer that needs the tool.
     """
 
-    def __init__(
-        self,
-        permissions: Permissions,
-        dialog: Dialog,
-        show: Callable[[str], None],
-        columns: Callable[[], int],
-        stop: Callable[[], None],
-    ) -> None:
-        self._permissions = permissions
-        self._dialog = dialog
-        self._show = show
-        self._columns = columns
-        self._stop = stop
+    _permissions: Permissions
+    _dialog: Dialog
+    _show: Callable[[str], None]
+    _columns: Callable[[], int]
+    _stop: Callable[[], None]
 
     async def approve(self, question: PermissionRequest) -> dict[str, Any] | None:
         """The arguments to call the tool with; None if the user does not allow it, or stops the answer."""

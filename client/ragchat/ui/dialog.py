@@ -7,19 +7,17 @@ import re
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from ragchat.sanitize import sanitize
 from ragchat.ui.prompt.keys import common_keys
 from ragchat.ui.prompt.session import PROCESSORS, SanitizedCompleter
 from ragchat.ui.prompt.type_ahead import discard_type_ahead, mark_pastes
-
-if TYPE_CHECKING:
-    from prompt_toolkit.completion import Completer
-    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 
 class Read(Protocol):

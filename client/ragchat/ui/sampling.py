@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from ragchat.llm.client import Model
 from ragchat.sanitize import one_line
@@ -17,20 +18,14 @@ SENDING = "[Y]es, [n]o"
 MAX_SHOWN = 2_000
 
 
+@dataclass(eq=False)
 class Sampling:
     """`find_model` gives the model in use, None without one; `show` prints a line."""
 
-    def __init__(
-        self,
-        dialog: Dialog,
-        permissions: Permissions,
-        find_model: Callable[[], Awaitable[Model | None]],
-        show: Callable[..., None],
-    ) -> None:
-        self._dialog = dialog
-        self._permissions = permissions
-        self._find_model = find_model
-        self._show = show
+    _dialog: Dialog
+    _permissions: Permissions
+    _find_model: Callable[[], Awaitable[Model | None]]
+    _show: Callable[..., None]
 
     async def answer(self, server: str, request: Sample) -> SamplingResult:
         """The model's reply, if the user allows the request. Raises InputDeclined."""

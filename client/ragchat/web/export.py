@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from html import escape
+from pathlib import Path
+from string import Template
 from typing import Any
 
 from ragchat.sanitize import one_line, sanitize
@@ -14,33 +16,12 @@ from ragchat.web.markup import html
 from ragchat.web.showing import turn_document
 from ragcommon.text.rules import EXPORT_MARK
 
-_HEAD = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; font: 100%/1.5 system-ui, sans-serif; }}
-body {{ max-width: 50rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }}
-article {{ border-top: 1px solid gray; }}
-pre, .text {{ white-space: pre-wrap; }}
-h1, h2, p, li, td, th, summary, pre, .text {{ unicode-bidi: plaintext; }}
-table {{ display: block; overflow-x: auto; border-collapse: collapse; white-space: normal; }}
-td, th {{ border: 1px solid gray; padding: 0.2rem 0.5rem; overflow-wrap: break-word; text-align: start; }}
-.fixed {{ font-family: ui-monospace, monospace; }}
-.separator, .separator td {{ font-size: 0; padding: 0; border: 0; float: inline-start; }}
-</style>
-</head>
-<body>
-"""
-
 
 def export_html(session: Session) -> str:
     title = escape(one_line(session.title))
     turns = "".join(part for number, turn in enumerate(session.turns) for part in _turn(turn, f"t{number}"))
-    return f"{_HEAD.format(title=title)}<h1>{title}</h1>\n{turns}</body>\n</html>\n{EXPORT_MARK}\n"
+    file = Path(__file__).with_name("export.html")
+    return f"{Template(file.read_text('utf-8')).substitute(title=title, turns=turns)}{EXPORT_MARK}\n"
 
 
 def _turn(turn: Turn, id: str) -> Iterator[str]:

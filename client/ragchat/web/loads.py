@@ -46,19 +46,8 @@ class Load:
         }
 
     def public(self) -> dict[str, Any]:
-        report, progress = self.report, self.progress
-        return {
-            "id": report.group,
-            "group": report.group,
-            "what": self.what,
-            "status": self.status,
-            "files": progress.files,
-            "done": progress.done_files,
-            "bytes": progress.bytes,
-            "done_bytes": progress.done_bytes,
-            "scanning": one_line(progress.scanning),
-            **self.outcome,
-        }
+        group = self.report.group
+        return {"id": group, "group": group, **_begun(self.what, self.status, self.progress), **self.outcome}
 
 
 class Loads(AsyncContextManagerMixin):
@@ -113,6 +102,19 @@ class Loads(AsyncContextManagerMixin):
             load.end("cancelled")
 
 
+def _begun(what: str, status: str, progress: Progress) -> dict[str, Any]:
+    """What a load is, and how far it is."""
+    return {
+        "what": what,
+        "status": status,
+        "files": progress.files,
+        "done": progress.done_files,
+        "bytes": progress.bytes,
+        "done_bytes": progress.done_bytes,
+        "scanning": one_line(progress.scanning),
+    }
+
+
 def _job(job: Ingestion) -> dict[str, Any]:
     """A job that another program has begun."""
     names = [short_uri(uri) for uri in job.sources[:3]]
@@ -125,16 +127,12 @@ def _job(job: Ingestion) -> dict[str, Any]:
     failures = [one.error or f"{short_uri(one.uri)} {one.reason}" for one in job.failures[:FAILURES]]
     if job.error:
         failures.insert(0, f"{job.error.message} {job.error.hint}".rstrip())
+    what = f"{'Sync' if job.prune else 'Load'} of {', '.join(names)}"
+    progress = Progress(job.files, job.bytes, job.done, job.done_bytes, scanning=job.scanning)
     return {
         "id": job.job_id,
         "group": job.group,
-        "what": f"{'Sync' if job.prune else 'Load'} of {', '.join(names)}",
-        "status": job.status,
-        "files": job.files,
-        "done": job.done,
-        "bytes": job.bytes,
-        "done_bytes": job.done_bytes,
-        "scanning": one_line(job.scanning),
+        **_begun(what, job.status, progress),
         "summary": "" if job.status == "running" else f"{summary or 'Nothing to load'}.",
         "failures": [one_line(line) for line in failures],
         "changes": bool(job.added + job.updated + job.removed),

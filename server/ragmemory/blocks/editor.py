@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -72,23 +73,18 @@ _PHRASE = re.compile(r'"([^"]*)"|(\S+)')
 _GLOB = re.compile(r"[*?\[]")
 
 
+@dataclass(eq=False)
 class BlockEditor:
-    """Lists, searches and edits the blocks of the documents in one memory."""
+    """Lists, searches and edits the blocks of the documents in one memory.
 
-    def __init__(
-        self,
-        store: Store,
-        query: Query,
-        submit: Submit,
-        roots: Sequence[str],
-        on_change: OnChange,
-    ) -> None:
-        """`roots`: the folders whose files may be written."""
-        self._store = store
-        self._query = query
-        self._submit = submit
-        self._roots = roots
-        self._on_change = on_change
+    `roots`: the folders whose files may be written.
+    """
+
+    _store: Store
+    _query: Query
+    _submit: Submit
+    _roots: Sequence[str]
+    _on_change: OnChange
 
     # Read
 

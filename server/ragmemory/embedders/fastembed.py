@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyio import to_thread
 
-from ragmemory.embedders import DOWN_SECONDS, Embedder, inputs_of
+from ragmemory.embedders import DOWN_SECONDS, Embedder, EmbedderSettings, WordWeights, inputs_of
 from ragmemory.embedders.calibration import LOCAL, PAIRS, CosineScale, scale_of
 from ragmemory.embedders.onnx_files import (
     POOLING,
@@ -31,13 +31,9 @@ from ragmemory.errors import EmbedderUnavailable
 from ragmemory.types.writes import Embedding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import numpy as np
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
-
-    from ragmemory.embedders import EmbedderSettings, WordWeights
 
     Floats = NDArray[np.float32]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from anyio import to_thread
 
-from ragmemory.embedders import Embedder
+from ragmemory.embedders import Embedder, WordWeights
 from ragmemory.embedders.calibration import LOCAL
 from ragmemory.errors import EmbedderUnavailable
 from ragmemory.types.writes import Embedding
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ragmemory.embedders import WordWeights
     from ragmemory.embedders.document_model import DocumentModel
     from ragmemory.embedders.query_model import QueryModel
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from ragconfig.errors import UnreadableFile
 from ragconfig.keys import OPENAI_URL, read_key
 from ragconfig.redaction import redacted
-from ragmemory.embedders import DOWN_SECONDS, Embedder, inputs_of
+from ragmemory.embedders import DOWN_SECONDS, Embedder, EmbedderSettings, WordWeights, inputs_of
 from ragmemory.embedders.calibration import LOCAL
 from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.types.writes import Embedding
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from openai import AsyncOpenAI, OpenAIError
 
-    from ragmemory.embedders import EmbedderSettings, WordWeights
 
 # A rough count is enough to size chunks; endpoints offer no exact one.
 BYTES_PER_TOKEN = 4

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from tokenizers import normalizers
+from tokenizers import Tokenizer, normalizers
 
 from ragmemory.embedders.byte_pairs import SPACE_MARK
 from ragmemory.text.growing_array import GrowingArray
@@ -16,7 +16,6 @@ from ragmemory.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
     Integers = NDArray[np.int64]
 

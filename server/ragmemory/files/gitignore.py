@@ -1,16 +1,20 @@
 """Apply .gitignore files by git's rules.
 
-All patterns of one file form a nondeterministic automaton (NFA). The set of its active steps is an integer
-with one bit per step. A path is read once, byte by byte, so the time is at most proportional to the length of
-the path times the size of the file. Regular expressions, which `pathspec` uses, backtrack: `*a*a*a*a*b` takes
-minutes. Sources: gitignore(5); git's dir.c and wildmatch.c for cases that it does not define.
+A pattern becomes a regular expression in which each wildcard, with the text up to the next one, is an atomic
+group, as in `fnmatch.translate`: the first place where that text fits is the right one, so no other is tried.
+Expressions without such groups, which `pathspec` uses, backtrack: `*a*a*a*a*b` takes minutes. Sources:
+gitignore(5); git's dir.c and wildmatch.c for cases that it does not define.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from ragcommon.files.folder import Folder, LinkInPath
@@ -21,28 +25,25 @@ NAME = ".gitignore"
 MAX_BYTES = 1 << 18
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-# Sets of byte values, as the bits of an integer.
-ANY = (1 << 256) - 1
-NOT_SLASH = ANY ^ (1 << ord("/"))
-NOTHING = 0
-
+# Classes of a bracket expression as parts of a set of `re`.
 CLASSES = {
-    name: sum(1 << byte for byte in range(128) if test(chr(byte)))
-    for name, test in {
-        b"alnum": str.isalnum,
-        b"alpha": str.isalpha,
-        b"blank": " \t".__contains__,
-        b"cntrl": lambda char: char < " " or char == "\x7f",
-        b"digit": str.isdigit,
-        b"graph": lambda char: "!" <= char <= "~",
-        b"lower": str.islower,
-        b"print": lambda char: " " <= char <= "~",
-        b"punct": lambda char: "!" <= char <= "~" and not char.isalnum(),
-        b"space": " \t\n\r".__contains__,
-        b"upper": str.isupper,
-        b"xdigit": "0123456789abcdefABCDEF".__contains__,
-    }.items()
+    b"alnum": rb"0-9A-Za-z",
+    b"alpha": rb"A-Za-z",
+    b"blank": rb" \t",
+    b"cntrl": rb"\x00-\x1f\x7f",
+    b"digit": rb"0-9",
+    b"graph": rb"!-~",
+    b"lower": rb"a-z",
+    b"print": rb" -~",
+    b"punct": rb"!-/:-@[-`{-~",
+    b"space": rb" \t\n\r",
+    b"upper": rb"A-Z",
+    b"xdigit": rb"0-9A-Fa-f",
 }
+# What opens the atomic group of a wildcard: `*`; `**/`, zero or more folders; `**` at the end.
+STAR, FOLDERS, STARS = rb"(?>[^/]*?", rb"(?>(?:.*?/)??", rb"(?>.*?"
+# A part of a pattern; an escaped character with its backslash.
+TOKEN = re.compile(rb"\*+|\\?.", re.DOTALL)
 
 
 class MalformedPattern(Exception):
@@ -50,102 +51,45 @@ class MalformedPattern(Exception):
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step of a pattern: matches one byte of `accepts`; with `repeats`, zero or more.
+class Kind:
+    """What a pattern does (`!` negates it), and what it is compared with: a whole path or a name."""
 
-    `skips`: this step and the next one together are optional, as in `**/`.
-    """
-
-    accepts: int
-    repeats: bool = False
-    skips: bool = False
-
-
-LITERALS = [Step(1 << byte) for byte in range(256)]
-SLASH = LITERALS[ord("/")]
-STAR = Step(NOT_SLASH, repeats=True)
-STARS = Step(ANY, repeats=True)
-# Zero or more folders: for `**/`, and before a pattern without a slash.
-FOLDERS = (Step(ANY, repeats=True, skips=True), SLASH)
+    ignores: bool
+    in_path: bool
+    only_folders: bool
 
 
 class Patterns:
     """The patterns of one .gitignore file."""
 
     def __init__(self, content: bytes) -> None:
-        steps: list[Step] = []
-        # The first step of each pattern; the last ones for files and for folders; those of negated patterns.
-        starts, file_ends, folder_ends, negated_ends = list[int](), list[int](), list[int](), list[int]()
-        for line in lines(content):
-            try:
-                pattern, negated, only_folders = parse(line)
-            except MalformedPattern:
-                continue
-            starts.append(len(steps))
-            steps += pattern
-            end = len(steps)
-            steps.append(Step(NOTHING))
-            folder_ends.append(end)
-            if not only_folders:
-                file_ends.append(end)
-            if negated:
-                negated_ends.append(end)
-        count = len(steps)
-        self._file_ends, self._folder_ends = bits(file_ends, count), bits(folder_ends, count)
-        self._negated = bits(negated_ends, count)
-        self._repeats = bits((at for at, step in enumerate(steps) if step.repeats), count)
-        self._skips = bits((at for at, step in enumerate(steps) if step.skips), count)
-        # The distinct sets, and one character per step: the index of its set.
-        sets = {accepts: index for index, accepts in enumerate({step.accepts: 0 for step in steps})}
-        self._accepts = list(sets)
-        self._indexes = "".join(chr(sets[step.accepts]) for step in reversed(steps))
-        self._masks: dict[int, tuple[int, int]] = {}
-        self.start = self._arrived(bits(starts, count), 0)
+        # Consecutive patterns of a kind are one expression. The last one that matches decides.
+        self._runs: list[tuple[Kind, re.Pattern[bytes]]] = [
+            (kind, re.compile(b"|".join(regex for _, regex in run), re.DOTALL))
+            for kind, run in groupby(_parsed(content), itemgetter(0))
+        ][::-1]
 
-    def verdict(self, path: bytes, folder: bool, state: int | None = None) -> bool | None:
+    def verdict(self, path: bytes, folder: bool) -> bool | None:
         """Whether the last pattern that matches `path` ignores it; None if none matches.
 
-        `path` has slashes as separators, and is relative to the file's folder, or to that of `state`.
+        `path` has slashes as separators, and is relative to the file's folder.
         """
-        state = self.read(path, self.start if state is None else state)
-        ends = state & (self._folder_ends if folder else self._file_ends)
-        last = 1 << ends.bit_length() >> 1
-        return not last & self._negated if last else None
-
-    def read(self, path: bytes, state: int) -> int:
-        """The state after the bytes of a path; 0 if no pattern can match."""
-        for byte in path:
-            if not state:
-                break
-            passing, staying = self._masks.get(byte) or self._make_masks(byte)
-            state = self._arrived((state & passing) << 1, state & staying)
-        return state
-
-    def _arrived(self, new: int, old: int) -> int:
-        """The steps `new` and `old`, and those reachable without reading a byte (the epsilon closure).
-
-        One pass is enough: FOLDERS never follow FOLDERS, and repeated steps never follow each other. FOLDERS
-        can be skipped only on arrival.
-        """
-        new |= (new & self._skips) << 2
-        state = new | old
-        return state | (state & self._repeats) << 1
-
-    def _make_masks(self, byte: int) -> tuple[int, int]:
-        """The steps that `byte` completes, and the repeated steps that it stays in."""
-        digits = self._indexes.translate(["01"[accepts >> byte & 1] for accepts in self._accepts])
-        accepting = int(digits or "0", 2)
-        masks = accepting & ~self._repeats, accepting & self._repeats
-        self._masks[byte] = masks
-        return masks
+        name = path.rpartition(b"/")[2]
+        for kind, regex in self._runs:
+            if (folder or not kind.only_folders) and regex.match(path if kind.in_path else name):
+                return kind.ignores
+        return None
 
 
-def bits(positions: Iterable[int], count: int) -> int:
-    """An integer with the bits at these positions set; linear in `count`, unlike shifting each."""
-    digits = bytearray(b"0") * (count + 1)
-    for position in positions:
-        digits[count - position] = ord("1")
-    return int(digits, 2)
+def _parsed(content: bytes) -> Iterator[tuple[Kind, bytes]]:
+    """The patterns as regular expressions."""
+    for line in lines(content):
+        pattern = line.removeprefix(b"!")
+        only_folders = pattern.endswith(b"/")
+        pattern = pattern.removesuffix(b"/")
+        kind = Kind(not line.startswith(b"!"), b"/" in pattern, only_folders)
+        with suppress(MalformedPattern):
+            yield kind, regex_of(pattern.removeprefix(b"/"), in_path=kind.in_path)
 
 
 def lines(content: bytes) -> Iterator[bytes]:
@@ -163,100 +107,85 @@ def without_trailing_spaces(line: bytes) -> bytes:
     return line[: len(bare) + 1] if backslashes % 2 else bare
 
 
-def parse(line: bytes) -> tuple[list[Step], bool, bool]:
-    """The steps of a line, whether it is negated (`!`), and whether it matches folders only (final `/`).
+def regex_of(pattern: bytes, *, in_path: bool) -> bytes:
+    """A pattern as a regular expression. `in_path`: `**` between slashes means folders; else it is like `*`.
 
+    The group of a `*` lasts until the next wildcard, that of `**` until the next `**`.
     Raises MalformedPattern.
     """
-    negated = line.startswith(b"!")
-    pattern = line[1:] if negated else line
-    only_folders = pattern.endswith(b"/")
-    pattern = pattern[:-1] if only_folders else pattern
     if not pattern:
         raise MalformedPattern
-    if b"/" not in pattern:
-        return [*FOLDERS, *steps_of(pattern, in_path=False)], negated, only_folders
-    return steps_of(pattern.removeprefix(b"/"), in_path=True), negated, only_folders
-
-
-def steps_of(pattern: bytes, *, in_path: bool) -> list[Step]:
-    """The steps of a pattern. `in_path`: `**` between slashes means folders; otherwise it is like `*`.
-
-    Raises MalformedPattern.
-    """
-    steps: list[Step] = []
+    parts, inner, outer = list[bytes](), b"", b""  # inner, outer: what closes the open groups
     at = 0
-    while at < len(pattern):
-        byte = pattern[at : at + 1]
-        if byte == b"*":
-            end = at + len(pattern[at:]) - len(pattern[at:].lstrip(b"*"))
-            is_free = in_path and end - at > 1 and (at == 0 or pattern[at - 1 : at] == b"/")
-            if is_free and pattern[end : end + 1] == b"/":
-                if tuple(steps[-2:]) != FOLDERS:
-                    steps += FOLDERS
-                end += 1
-            elif is_free and (end == len(pattern) or pattern[end : end + 2] == b"\\/"):
-                steps.append(STARS)
+    while token := TOKEN.match(pattern, at):
+        start, at, text = at, token.end(), token[0]
+        if text.startswith(b"*"):
+            is_free = in_path and len(text) > 1 and (start == 0 or pattern[start - 1 : start] == b"/")
+            if is_free and pattern[at : at + 1] == b"/":
+                at += 1
+                if parts[-1:] != [FOLDERS]:
+                    parts += inner, outer, FOLDERS
+                    inner, outer = b"", b")"
+            elif is_free and (at == len(pattern) or pattern[at : at + 2] == b"\\/"):
+                parts += inner, outer, STARS
+                inner, outer = b"", b")"
             else:
-                steps.append(STAR)
-            at = end
-        elif byte == b"[":
-            accepts, at = bracket(pattern, at + 1)
-            steps.append(Step(accepts))
-        elif byte == b"?":
-            steps.append(Step(NOT_SLASH))
-            at += 1
+                parts += inner, STAR
+                inner = b")"
+        elif text == b"[":
+            part, at = bracket(pattern, at)
+            parts.append(part)
+        elif text == b"?":
+            parts.append(b"[^/]")
+        elif text == b"\\":
+            raise MalformedPattern
         else:
-            at += byte == b"\\"
-            if at == len(pattern):
-                raise MalformedPattern
-            steps.append(LITERALS[pattern[at]])
-            at += 1
-    return steps
+            parts.append(re.escape(text[-1:]))
+    return b"".join((*parts, rb"\Z", inner, outer))
 
 
-def bracket(pattern: bytes, at: int) -> tuple[int, int]:
-    """The bytes that a bracket expression accepts, and the index after it; `at` is just after `[`.
+def bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
+    """A bracket expression as a set of `re`, and the index after it; `at` is just after `[`.
 
     Raises MalformedPattern.
     """
-    accepts = 0
+    accepts = b"/"  # It is never accepted, but an empty set would be an error.
     negated = pattern[at : at + 1] in (b"!", b"^")
     at += negated
     first, before = at, -1  # before: the byte that a range may begin with
     try:
         while pattern[at] != ord("]") or at == first:
             if pattern[at : at + 2] == b"[:":
-                end = pattern.index(b"]", at + 2)
-                name = pattern[at + 2 : end]
+                stop = pattern.index(b"]", at + 2)
+                name = pattern[at + 2 : stop]
                 if name.endswith(b":"):
-                    accepts |= CLASSES[name[:-1]]
-                    at, before = end + 1, -1
+                    accepts += CLASSES[name[:-1]]
+                    at, before = stop + 1, -1
                     continue
             is_range = pattern[at] == ord("-") and before >= 0 and pattern[at + 1] != ord("]")
             at += is_range
             at += pattern[at] == ord("\\")
             byte = pattern[at]
-            if is_range:
-                accepts |= sum(1 << between for between in range(before, byte + 1))
-            accepts |= 0 if is_range else 1 << byte
+            if not is_range:
+                accepts += rb"\x%02x" % byte
+            elif before <= byte:
+                accepts += rb"\x%02x-\x%02x" % (before, byte)
             before = -1 if is_range else byte
             at += 1
     except (IndexError, ValueError, KeyError):  # no closing bracket, no class of that name
         raise MalformedPattern from None
-    return (accepts ^ ANY if negated else accepts) & NOT_SLASH, at + 1
+    return rb"(?!/)[%s%s]" % (b"^" if negated else b"", accepts), at + 1
 
 
 @dataclass(frozen=True)
 class Gitignore:
     """The .gitignore files that apply to a folder, outermost first; deeper files take precedence.
 
-    Each of `files` has its folder, its patterns, and their state in `folder`, so that no path is read again
-    from its beginning. `unreadable`: the errors of files that the last call could not read.
+    Each of `files` has the path of its folder, with a final slash. `unreadable`: the errors of files that the
+    last call could not read.
     """
 
-    folder: Path | None = None
-    files: tuple[tuple[Path, Patterns, int], ...] = ()
+    files: tuple[tuple[bytes, Patterns], ...] = ()
     unreadable: tuple[OSError, ...] = ()
 
     @classmethod
@@ -272,7 +201,7 @@ class Gitignore:
             ignored = ignored.at(folder)
             unreadable += ignored.unreadable
         files = () if ignored.matches(root, folder=True) else ignored.files
-        return cls(ignored.folder, files, tuple(unreadable))
+        return cls(files, tuple(unreadable))
 
     def at(self, path: Path) -> Gitignore:
         """These files, and the one in the folder at a resolved path, if any."""
@@ -280,42 +209,30 @@ class Gitignore:
             with Folder(path) as folder:
                 return self.inside(folder)
         except OSError as error:
-            return Gitignore(path, self._states_in(path), (error,))
+            return Gitignore(self.files, (error,))
 
     def inside(self, folder: Folder) -> Gitignore:
         """These files, and the one in an open folder, if any. Links are refused, as in git."""
         try:
             content = read_in(folder, NAME, MAX_BYTES)
         except FileNotFoundError:
-            return Gitignore(folder.path, self._states_in(folder.path))
+            return Gitignore(self.files)
         except OSError as error:
             if isinstance(error, LinkInPath):
                 error.strerror = "it is a link, which git does not follow"
-            return Gitignore(folder.path, self._states_in(folder.path), (error,))
-        patterns = Patterns(content)
-        files = (*self._states_in(folder.path), (folder.path, patterns, patterns.start))
-        return Gitignore(folder.path, files)
+            return Gitignore(self.files, (error,))
+        return Gitignore((*self.files, (_bytes(folder.path / "x")[:-1], Patterns(content))))
 
     def matches(self, path: Path, folder: bool) -> bool:
         """Whether git ignores this entry, given that its folder is not ignored."""
-        for _, patterns, state in reversed(self._states_in(path.parent)):
-            verdict = patterns.verdict(os.fsencode(path.name), folder, state)
-            if verdict is not None:
-                return verdict
+        entry = _bytes(path)
+        for base, patterns in reversed(self.files):
+            if entry.startswith(base):  # The target of a link may be elsewhere.
+                verdict = patterns.verdict(entry.removeprefix(base), folder)
+                if verdict is not None:
+                    return verdict
         return False
 
-    def _states_in(self, folder: Path) -> tuple[tuple[Path, Patterns, int], ...]:
-        """The files that apply to `folder`, with their states there."""
-        if folder == self.folder:
-            return self.files
-        files = []
-        for base, patterns, state in self.files:
-            if folder.parent == self.folder:
-                read = patterns.read(os.fsencode(f"{folder.name}/"), state)
-                # Mostly nothing changes: then share the integer.
-                files.append((base, patterns, state if read == state else read))
-            elif folder.is_relative_to(base):  # The target of a link may be elsewhere.
-                inner = folder.relative_to(base).as_posix()
-                read = patterns.read(os.fsencode(f"{inner}/") if folder != base else b"", patterns.start)
-                files.append((base, patterns, read))
-        return tuple(files)
+
+def _bytes(path: Path) -> bytes:
+    return os.fsencode(path.as_posix())

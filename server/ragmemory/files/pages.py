@@ -23,20 +23,18 @@ from ragmemory.errors import RagMemoryError
 from ragmemory.files.formats import html
 from ragmemory.files.formats.detection import Parser, module_of
 from ragmemory.files.formats.file_text import FileText
-from ragmemory.files.loading import inject
+from ragmemory.files.loading import JobRun, inject
 from ragmemory.files.parsing import parse
 from ragmemory.files.reading import READER_VERSION, read_file
 from ragmemory.files.walking import SAVE_AS, UNSUPPORTED
 from ragmemory.ingest.documents import MARKDOWN
 from ragmemory.stores.chunks import text_digest
-from ragmemory.web.fetching import NotFetched, Page
+from ragmemory.web.fetching import NotFetched, Page, Web
 
 if TYPE_CHECKING:
-    from ragmemory.files.loading import JobRun
     from ragmemory.files.ocr import Ocr
     from ragmemory.ingest.writer import Writer
     from ragmemory.stores.store import Store
-    from ragmemory.web.fetching import Web
 
 HOSTS_AT_ONCE = 4
 # The file extensions of media types; for others the address has it.

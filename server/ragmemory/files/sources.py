@@ -20,13 +20,12 @@ from ragcommon.files.decoding import NoText, NotText
 from ragcommon.files.uris import is_address, path_of
 from ragmemory.errors import NoSources, PagesNotAllowed, PathNotAllowed, SourceNotFound
 from ragmemory.files.formats.file_text import FileText
-from ragmemory.files.ingestions import OUTSIDE, may_use
+from ragmemory.files.ingestions import OUTSIDE, Ingestions, may_use
 from ragmemory.files.reading import read_file
 from ragmemory.files.roots import is_within, of_stored
 from ragmemory.files.walking import MISSING, is_folder, is_gone, is_walked, obstacle, resolved, why_unreadable
 
 if TYPE_CHECKING:
-    from ragmemory.files.ingestions import Ingestions
     from ragmemory.ingest.writer import Writer
     from ragmemory.stores.store import Store
 

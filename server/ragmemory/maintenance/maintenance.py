@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 from anyio import to_thread
@@ -19,13 +19,9 @@ from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance import transfer
 from ragmemory.maintenance.reembedding import OnProgress, prepare, reembed
 from ragmemory.maintenance.repairing import repair
+from ragmemory.search.indexing import Indexing
 from ragmemory.stores import engine
 from ragmemory.stores.store import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ragmemory.search.indexing import Indexing
 
 
 class Maintenance:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from ragcommon.contract.documents import DOCUMENT_URIS
+from ragcommon.contract.documents import DOCUMENT_URIS, DocumentInfo
 from ragcommon.text.places import PARAGRAPH, ROW, Place
 from ragconfig.prompt_files import FOLDER, PLACEHOLDER, Argument, Template, all_templates, of_kind
 from ragconfig.settings import packaged_text
@@ -25,7 +25,6 @@ from ragmemory.mcp.errors import Memory, wire_errors
 from ragmemory.mcp.resources import changes, contents
 
 if TYPE_CHECKING:
-    from ragcommon.contract.documents import DocumentInfo
     from ragcommon.contract.history import Difference, Version
     from ragmcp.protocol.schema.content import ResourceContents
     from ragmcp.protocol.schema.prompts import PromptArgument, PromptMessage

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from ragcommon.contract.documents import DOCUMENT_URIS
+from ragcommon.contract.documents import DOCUMENT_URIS, DocumentInfo
 from ragmcp.errors import InvalidParams, ResourceNotFound
 from ragmcp.protocol.schema.content import ResourceContents
 from ragmemory.limits import MAX_OFFSET
 from ragmemory.mcp.errors import Memory, wire_errors
 
 if TYPE_CHECKING:
-    from ragcommon.contract.documents import DocumentInfo
     from ragcommon.contract.history import Action, Difference
     from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
     from ragmcp.server.call import Call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +19,7 @@ from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderUnavailable, MemoryDamaged, RerankerUnavailable
 from ragmemory.limits import MAX_HITS, MAX_SOUGHT_PASSAGES
 from ragmemory.search.index.errors import DamagedFile
-from ragmemory.search.indexing import SearchRequest
+from ragmemory.search.indexing import Indexing, Searcher, SearchRequest
 from ragmemory.search.queries import ParsedQuery, parse
 from ragmemory.search.result_text import MAX_TURNS, MORE_FACTOR, TEXT_CHARACTERS, more_turns, readable
 from ragmemory.stores.code import IS_CODE
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ragmemory.search.indexing import Indexing, Searcher
     from ragmemory.search.reranking import Reranker
 
 Outcome = TypeVar("Outcome")
@@ -45,23 +45,16 @@ _ATTEMPTS = 3
 _LOAD_AFTER_SECONDS = 1.0
 
 
+@dataclass(eq=False)
 class Search:
     """`previous_embedder` makes the embedder with an identity, if possible: used during a reembedding."""
 
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        indexing: Indexing,
-        reranker: Reranker | None,
-        previous_embedder: Callable[[str], Embedder | None],
-    ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._indexing = indexing
-        self._reranker = reranker
-        self._previous_embedder = previous_embedder
-        self._is_asked = anyio.Event()
+    _store: Store
+    _embedder: Embedder
+    _indexing: Indexing
+    _reranker: Reranker | None
+    _previous_embedder: Callable[[str], Embedder | None]
+    _is_asked: anyio.Event = field(default_factory=anyio.Event, init=False)
 
     async def load_embedder(self) -> None:
         """Load the model at the first query, while the store is opened; without a query, after a second."""

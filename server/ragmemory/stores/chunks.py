@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import accumulate, zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from ragcommon.text.places import Place, within
 from ragmemory.stores import meta, reuse
-from ragmemory.stores.engine import FulltextRow
+from ragmemory.stores.engine import Connection, FulltextRow
 from ragmemory.types.writes import Chunk, Document, Embedding
-
-if TYPE_CHECKING:
-    from ragmemory.stores.engine import Connection
 
 _COLUMNS = (
     *("chunk_id", "document", "heading", "start_line", "end_line"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from msgspec.structs import replace
@@ -19,13 +18,10 @@ from ragcommon.text.places import file_name
 from ragmemory.stores import chunks as chunk_rows
 from ragmemory.stores import journal, meta, reuse
 from ragmemory.stores.chunks import DocumentChunks
-from ragmemory.stores.engine import FulltextRow, StorePart
+from ragmemory.stores.engine import Connection, FulltextRow, StorePart
 from ragmemory.stores.writing import PAGE, REMOVED, STAGED, hidden_name
 from ragmemory.types.changes import indexed_title
 from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument
-
-if TYPE_CHECKING:
-    from ragmemory.stores.engine import Connection
 
 # A staged document that has not grown for this long belongs to a killed process.
 _ABANDONED = timedelta(hours=1)

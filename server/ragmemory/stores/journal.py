@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ragcommon.contract.history import Action, Entry, Origin
 from ragmemory.errors import UndoConflict
-from ragmemory.stores.engine import Condition, Dialect, StorePart
+from ragmemory.stores.engine import Condition, Connection, Dialect, StorePart
 from ragmemory.types.history import Selection
-
-if TYPE_CHECKING:
-    from ragmemory.stores.engine import Connection
 
 _COLUMNS = "seq, at, action, document_id, uri, client, session, host, write_group, undone"
 # Greater than the number of any entry.

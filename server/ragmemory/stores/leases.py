@@ -6,12 +6,7 @@ its lease has ended, and changes nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ragmemory.stores.engine import StorePart
-
-if TYPE_CHECKING:
-    from ragmemory.stores.engine import Connection
+from ragmemory.stores.engine import Connection, StorePart
 
 # Seconds that a lease lasts unless it is prolonged.
 SECONDS = 10.0

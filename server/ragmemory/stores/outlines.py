@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ragmemory.stores.engine import StorePart
-
-if TYPE_CHECKING:
-    from ragmemory.stores.engine import Connection
+from ragmemory.stores.engine import Connection, StorePart
 
 
 class StoredOutline(NamedTuple):

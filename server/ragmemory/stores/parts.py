@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
 from ragcommon.text.places import Place, within
 from ragmemory.errors import BadArgument
 from ragmemory.stores.chunks import joined_places
-
-if TYPE_CHECKING:
-    from ragmemory.stores.engine import Connection
+from ragmemory.stores.engine import Connection
 
 # Bytes of a usual chunk, to guess how many fill a part.
 _CHUNK_BYTES = 600

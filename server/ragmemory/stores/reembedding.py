@@ -12,15 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ragmemory.errors import EmbedderMismatch
 from ragmemory.stores import journal, meta
-from ragmemory.stores.engine import StorePart
+from ragmemory.stores.engine import Connection, StorePart
 from ragmemory.types.writes import Embedding
-
-if TYPE_CHECKING:
-    from ragmemory.stores.engine import Connection
 
 _NOTHING_KEPT = dict.fromkeys(("kept_embedder", "kept_dimensions", "kept_bytes"))
 _NOTHING_COMING = dict.fromkeys(("next_embedder", "next_dimensions"))

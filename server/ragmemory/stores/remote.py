@@ -6,15 +6,11 @@ A memory has one remote index at a time; only the holder of its lease changes th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ragmemory.stores.engine import StorePart
+from ragmemory.stores.engine import Connection, StorePart
 from ragmemory.types.changes import Checkpoint
-
-if TYPE_CHECKING:
-    from ragmemory.stores.engine import Connection
 
 
 class RemoteState(Struct, frozen=True):

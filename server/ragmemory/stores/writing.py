@@ -7,17 +7,15 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ragcommon.contract.documents import Forgotten, Injected, Status
 from ragcommon.contract.history import Origin
 from ragmemory.errors import RagMemoryError, StaleVersion, UndoConflict
 from ragmemory.stores import chunks, journal, meta, outlines
 from ragmemory.stores.chunks import DocumentChunks
+from ragmemory.stores.engine import Connection, Engine
 from ragmemory.types.writes import Document, Write
-
-if TYPE_CHECKING:
-    from ragmemory.stores.engine import Connection, Engine
 
 logger = logging.getLogger(__name__)
 

@@ -119,40 +119,29 @@ def test_no_pattern_takes_long(pattern: str, path: str) -> None:
     assert os.times().user - spent < 1
 
 
-def bytes_read(folder: Path, depth: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many bytes of paths are read in nested folders, each with a .gitignore."""
-    read = 0
-    arrived = Patterns._arrived
-
-    def counted(self: Patterns, new: int, old: int) -> int:
-        nonlocal read
-        read += 1
-        return arrived(self, new, old)
-
-    monkeypatch.setattr(Patterns, "_arrived", counted)
-    for _ in range(depth):
+def test_nested_folders_each_with_a_file_take_a_bounded_time(tmp_path: Path) -> None:
+    """The files above a folder are as many as its parents, and each reads the path below it."""
+    folder = tmp_path
+    for _ in range(150):
         folder /= "inner"
         folder.mkdir()
-        (folder / ".gitignore").write_text("*.log\n")
-    find_files([folder.parents[depth - 1]])
-    monkeypatch.undo()
-    return read
+        (folder / ".gitignore").write_text("*.log\n/inner/**/*a*b*c/*.md\n")
+    spent = os.times().user
+    assert not find_files([tmp_path]).files
+    assert os.times().user - spent < 2
 
 
-def test_in_nested_folders_no_path_is_read_from_its_beginning_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (one := tmp_path / "one").mkdir()
-    (two := tmp_path / "two").mkdir()
-    # Each name is read once for each file above it; twice as many folders hold four times as many pairs.
-    assert bytes_read(two, 40, monkeypatch) < 5 * bytes_read(one, 20, monkeypatch)
-
-
-def test_making_the_masks_of_many_patterns_takes_a_bounded_time() -> None:
+def test_reading_many_patterns_takes_a_bounded_time() -> None:
     patterns = Patterns(b"".join(b"name%d*.log\n" % number for number in range(8_000)))
     spent = os.times().user
     assert patterns.verdict(bytes(range(1, 256)), folder=False) is None
     assert os.times().user - spent < 2
+
+
+def test_the_longest_line_that_is_read_takes_a_bounded_time() -> None:
+    spent = os.times().user
+    assert Patterns(b"*a?[b]" * (MAX_BYTES // 6)).verdict(b"a" * 255, folder=False) is None
+    assert os.times().user - spent < 5
 
 
 def test_the_largest_file_that_is_read_takes_a_bounded_time() -> None:

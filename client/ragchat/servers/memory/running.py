@@ -6,9 +6,8 @@ import secrets
 import socket
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,11 +19,7 @@ from ragcommon.files.uris import is_http_url
 from ragcommon.server_note import CHALLENGE, OWNER_PATH, PROOF, Note, find_note, note_of
 from ragconfig.keys import find_token
 from ragconfig.settings import Settings, fingerprint
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from ragmcp.client.features import Client
+from ragmcp.client.features import Client
 
 MCP_PATH = "/mcp"
 # Seconds that a found or named server may take to prove its identity.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import anyio
 
@@ -19,15 +19,11 @@ from ragchat.servers.supervisor import Supervised, time_limit
 from ragcommon.hosts import SERVER_NAME
 from ragcommon.server_note import OWNER_PATH
 from ragconfig.settings import Settings
+from ragmcp.client.features import Client
 from ragmcp.concurrency import background_task
 from ragmcp.errors import ConnectionClosed, RagMcpError, ServerUnreachable, WireError
 from ragmcp.http.errors import ServerLeaving
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from ragmcp.client.features import Client
-    from ragmcp.protocol.schema.tools import ToolInfo
+from ragmcp.protocol.schema.tools import ToolInfo
 
 log = logging.getLogger(__name__)
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ragchat.conversation import Attached
 from ragchat.errors import RagChatError
 from ragchat.llm.types import OFFLINE
 from ragchat.ui.attachments import attachments
-from ragchat.ui.context import YES
+from ragchat.ui.context import YES, ChatContext
 from ragchat.ui.slash import table
 from ragchat.ui.welcome import load_readme
-
-if TYPE_CHECKING:
-    from ragchat.ui.context import ChatContext
 
 log = logging.getLogger("ragchat")
 

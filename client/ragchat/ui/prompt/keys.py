@@ -6,12 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.filters import is_searching
-from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 if TYPE_CHECKING:
-    from prompt_toolkit.key_binding import KeyPressEvent
-
     from ragchat.ui.prompt.toolbar import Status
 
 # Shown by /help.

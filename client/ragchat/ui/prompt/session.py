@@ -7,14 +7,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app, get_app_or_none, in_terminal
-from prompt_toolkit.completion import Completer, Completion
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
-from prompt_toolkit.layout.processors import Processor, TabsProcessor, Transformation
+from prompt_toolkit.layout.processors import Processor, TabsProcessor, Transformation, TransformationInput
 from prompt_toolkit.output import ColorDepth
 
 from ragchat.console import is_dumb, is_styled, is_unicode
@@ -23,12 +25,6 @@ from ragchat.ui.prompt.keys import make_keys
 from ragchat.ui.prompt.toolbar import Status, toolbar
 from ragchat.ui.render.style import prompt_style
 from ragcommon.files.writing import private_folder
-
-if TYPE_CHECKING:
-    from prompt_toolkit.completion import CompleteEvent
-    from prompt_toolkit.document import Document
-    from prompt_toolkit.formatted_text import StyleAndTextTuples
-    from prompt_toolkit.layout.processors import TransformationInput
 
 HISTORY_FILE = "history"
 # Rows below a line that can be completed, for the menu; at the end of the screen, the chat scrolls by them.

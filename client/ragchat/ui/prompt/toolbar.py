@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.utils import get_cwidth
 
 from ragchat.sanitize import one_line
 from ragcommon.text.rules import counted
-
-if TYPE_CHECKING:
-    from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 # Above this the oldest turns will soon be left out of the prompt.
 _NEARLY_FULL = 0.8

@@ -6,9 +6,9 @@ import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, TextIO
+from typing import IO, TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.segment import ControlType, Segment, Segments
 from rich.table import Table
@@ -18,9 +18,6 @@ from rich.theme import Theme
 from ragchat.console import describe, is_dumb, is_styled
 from ragchat.sanitize import sanitize
 from ragchat.ui.render.style import OUTPUT
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 # Lines on a pipe are not wrapped: other programs read them.
 _PIPE_WIDTH = 10_000

@@ -7,18 +7,16 @@ import time
 from dataclasses import dataclass, field
 from itertools import takewhile
 from operator import eq
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.segment import Segment
+from rich.text import Text
 
 from ragchat.grounding.highlight import Highlight
 from ragchat.markdown import block_parser, split_finished
 from ragchat.sanitize import sanitize
 from ragchat.ui.render.markdown import Markdown, is_written_plain
 from ragchat.ui.render.screen import lines_of, write_lines
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.segment import Segment
-    from rich.text import Text
 
 # Deltas are collected for this long before they are drawn, because models send single words.
 DRAW_DELAY_SECONDS = 0.05

@@ -17,8 +17,6 @@ from ragchat.uris import passage_location, short_uri
 from ragcommon.text.places import page_in
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ragchat.grounding.types import Citation
     from ragchat.turn.types import Turn
     from ragchat.ui.context import ChatContext

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragchat.console import describe
 from ragchat.errors import ArgumentMissing, RagChatError, UnknownServer
-from ragchat.servers.managed import ServerState
+from ragchat.servers.managed import ManagedServer, ServerState
 from ragchat.ui.slash.completions import matching
 from ragcommon.text.rules import counted
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from ragchat.servers.connection import Connection
     from ragchat.servers.login import Read
-    from ragchat.servers.managed import ManagedServer
     from ragchat.servers.manager import ServerManager
     from ragchat.ui.context import ChatContext
 

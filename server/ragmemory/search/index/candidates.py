@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ragmemory.search.index.bigrams import SequenceIndex
-from ragmemory.search.index.bm25 import BM25Index
+from ragmemory.search.index.bm25 import BM25Index, TermRange
 from ragmemory.search.index.checking import Checking
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.vectors import VectorIndex
@@ -20,7 +20,6 @@ from ragmemory.text.analysis import content_words, hashes, query_terms, telling_
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ragmemory.search.index.bm25 import TermRange
     from ragmemory.search.index.segments import Segment
     from ragmemory.settings import RankingSettings
 

@@ -21,7 +21,7 @@ from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.segments import Segment
 from ragmemory.search.index.sorted_arrays import is_among, union
 from ragmemory.search.index.vectors import VectorIndex
-from ragmemory.types.changes import Checkpoint
+from ragmemory.types.changes import Changes, Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from ragmemory.search.index.columns import Column
     from ragmemory.settings import RankingSettings
-    from ragmemory.types.changes import Changes
 
 # Neighbours in memory are merged while the older one is less than this many times as long: so segments stay
 # few, and each chunk is copied only a few times.

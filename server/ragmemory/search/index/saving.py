@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from ragmemory.search.index.chunk_index import Removed
+from ragmemory.search.index.chunk_index import ChunkIndex, Removed
 from ragmemory.search.index.columns import ColumnWriter, open_columns
 from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import FORMAT, MANIFEST, IndexFolder, Listed, ListedFile, Manifest
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ragmemory.search.index.chunk_index import ChunkIndex
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ragmemory.search.index.codes import STEP, nearest
-from ragmemory.search.index.scores import DenseScores
+from ragmemory.search.index.scores import DenseScores, Scores
 from ragmemory.search.index.segments import as_float32, codes_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ragmemory.search.index.rows import Rows
-    from ragmemory.search.index.scores import Scores
 
 # Rows that the codes select: together with words, 98.6 % of the final top 10 of 100,000 chunks are those of
 # an exact search. And the number of rows up to which the codes would save no time.

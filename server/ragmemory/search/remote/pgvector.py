@@ -14,11 +14,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ragmemory.errors import DatabaseUnavailable, IndexUnavailable, MemoryDamaged
-from ragmemory.search.remote.vector_store import EDGES, EF_CONSTRUCTION, EF_SEARCH, Held, nothing
+from ragmemory.search.remote.vector_store import (
+    EDGES,
+    EF_CONSTRUCTION,
+    EF_SEARCH,
+    ChangePage,
+    Commit,
+    Held,
+    Sought,
+    SoughtTerm,
+    StoredChunk,
+    nothing,
+)
 from ragmemory.stores.postgres.connection import READ_SECONDS
 
 if TYPE_CHECKING:
-    from ragmemory.search.remote.vector_store import ChangePage, Commit, Sought, SoughtTerm, StoredChunk
     from ragmemory.settings import RankingSettings
     from ragmemory.stores.engine import Connection
     from ragmemory.stores.postgres.database import PostgresEngine

@@ -23,7 +23,10 @@ from ragmemory.search.remote.vector_store import (
     EDGES,
     EF_CONSTRUCTION,
     EF_SEARCH,
+    ChangePage,
+    Commit,
     Held,
+    Sought,
     StoredChunk,
     nothing,
 )
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient
     from qdrant_client.models import Filter, PointStruct
 
-    from ragmemory.search.remote.vector_store import ChangePage, Commit, Sought
     from ragmemory.settings import RankingSettings
     from ragmemory.stores.store import Store
 

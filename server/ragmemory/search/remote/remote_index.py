@@ -25,7 +25,7 @@ from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.vectors import VectorIndex
 from ragmemory.search.indexing import BuiltSegment, SearchRequest, embedder_of
 from ragmemory.search.remote.updating import LeaseLost, RemoteUpdater, name_of
-from ragmemory.search.remote.vector_store import MAX_TERMS, Sought, SoughtTerm
+from ragmemory.search.remote.vector_store import MAX_TERMS, Sought, SoughtTerm, VectorStore
 from ragmemory.search.retriever import Retriever
 from ragmemory.search.spelling import edits, is_correctable
 from ragmemory.stores import leases
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ragmemory.search.index.segments import Segment
     from ragmemory.search.queries import ParsedQuery
     from ragmemory.search.ranking import Scored
-    from ragmemory.search.remote.vector_store import VectorStore
     from ragmemory.settings import RankingSettings
     from ragmemory.stores.engine import Condition
     from ragmemory.stores.store import Store

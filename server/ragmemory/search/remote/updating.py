@@ -14,14 +14,13 @@ from anyio import to_thread
 from ragmemory.search.index.candidates import term_bits
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.postings import frequencies_of, rows_of
-from ragmemory.search.remote.vector_store import ChangePage, Held, StoredChunk, nothing
+from ragmemory.search.remote.vector_store import ChangePage, Commit, Held, StoredChunk, VectorStore, nothing
 from ragmemory.stores import leases, remote
 from ragmemory.stores.remote import RemoteState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ragmemory.search.remote.vector_store import Commit, VectorStore
     from ragmemory.settings import RankingSettings
     from ragmemory.stores.engine import Connection
     from ragmemory.stores.store import Store

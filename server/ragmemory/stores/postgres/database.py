@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from hashlib import sha256
@@ -50,8 +50,6 @@ from ragmemory.stores.postgres.pool import SIZE, Pool, PostgresReader, close
 from ragmemory.stores.postgres.schema import MIGRATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from psycopg import AsyncConnection
 
 logger = logging.getLogger(__name__)
