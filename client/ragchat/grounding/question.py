@@ -35,7 +35,8 @@ class Word:
     """A content word of a question. `terms` has its stem, or the character pairs of a run without spaces.
 
     `weight` is in (0, 1], higher for words that are rarer in memory. `is_general`: it says little about what
-    is asked. `is_name`: a name, number or acronym, which has no synonyms.
+    is asked. `is_name`: a name, number or acronym, which has no synonyms. `whole` is the term of all of
+    it, as the terms of PostgreSQL are also those of its parts; "" where texts have no such term.
     """
 
     text: str
@@ -43,6 +44,7 @@ class Word:
     weight: float
     is_general: bool = False
     is_name: bool = False
+    whole: str = ""
 
     @property
     def has_digit(self) -> bool:
@@ -52,7 +54,7 @@ class Word:
         """The share of its terms that is among these, in [0, 1]."""
         if len(self.text) == 1 and is_unspaced(self.text):  # texts have only pairs of such characters
             return float(any(self.text in term for term in terms))
-        return len(self.terms & terms) / len(self.terms)
+        return 1.0 if self.whole in terms else len(self.terms & terms) / len(self.terms)
 
     def is_in(self, terms: Set[str]) -> bool:
         """Whether a text with these terms contains it. A number must match whole: HS-44 is not HS-45."""
@@ -119,7 +121,8 @@ def _weighed(text: str, weights: Mapping[str, float], factor: float = 1.0) -> li
         weight = max([*known, USUAL_WEIGHT * (not known or (word in names and not word.isalnum()))])
         if terms := frozenset(index_terms(word)):
             weight *= GENERAL_FACTOR if general else factor
-            found.setdefault(terms, Word(word, terms, weight, general, word in names))
+            whole = index_terms(word)[0] if word.isalpha() and not is_unspaced(word) else ""
+            found.setdefault(terms, Word(word, terms, weight, general, word in names, whole))
     for word in SNAKE_CASE.findall(text):  # Each of its parts is another name.
         terms = frozenset(index_terms(word)[:1])
         found.setdefault(terms, Word(word, terms, USUAL_WEIGHT * factor, is_name=True))

@@ -139,6 +139,7 @@ def _terms_of(word: str) -> Sequence[str]:
     month = int(date[2] or date[5]) if date else MONTHS.get(folded(word))
     found = [f"month {month}"] if month else []
     word = "-".join(filter(None, date.group(1, 3, 4, 6))) if date else re.sub(r"§+\s?", "§", word)
+    word = re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", word)  # May the 3rd as people write 3 May
     for part in word.split("-"):
         plain = re.sub(r"[.,]", "", part) if _GROUPED.fullmatch(part) or _DOTTED.fullmatch(part) else part
         parts = [one for one in _PART_END.split(plain) if len(one) > 1]  # retryAfter, engine.start

@@ -23,6 +23,14 @@ def test_a_word_that_memory_has_never_seen_weighs_most() -> None:
     assert Question.of("the zeppelin", weights={"zeppelin": 1.0}).words[0].weight == 1
 
 
+def test_an_identifier_is_contained_as_a_whole_or_in_its_parts_however_it_is_capitalised() -> None:
+    asked = Question.of("Which port has PostgreSQL or its retryAfter?")
+    assert asked.missing(terms("port 5432 of postgresql, and retry after")) == []
+    assert asked.missing(terms("the port of a table, tried afterwards")) == ["PostgreSQL", "retryAfter"]
+    parted = Question.of("Is there a stand-alone port?").words[0]
+    assert parted.share_in(terms("stand here")) == 0.5
+
+
 def test_words_with_accents_and_codes_have_the_weights_of_their_parts() -> None:
     asked = Question.of("Höhe HS-44", weights={"hohe": 0.4, "hs": 0.9, "44": 0.3})
     assert [word.weight for word in asked.words] == [0.4, 0.9]
