@@ -59,6 +59,16 @@ def test_comments_are_no_headings_in_a_file_whose_name_does_not_say_its_format(
     assert read(Path(name), text.encode()).media_type == media_type
 
 
+def test_the_source_of_a_manual_page_is_named() -> None:
+    page = '.TH "CUP" "1"\n.SH NAME\ncup \\- a \\fBcup\\fR\n'
+    for before in ('\'\\" t\n.\\" Generated\n', ".\n.if n .nh\n.de EX\nany text\n..\n"):
+        note = read(Path("cup.1"), f"{before}{page}".encode()).note
+        assert "the source of a manual page" in note
+        assert "`man cup | col -b > cup.txt`" in note
+    assert not read(Path("cup.1"), f"A page of cups:\n{page}".encode()).note
+    assert not read(Path("cup.1"), b"'Twas a page.\n.TH begins it.\n").note
+
+
 def test_the_heading_of_a_later_section_is_not_the_title_of_a_note() -> None:
     assert (
         title_of(Path("2024-02-11.md"), "---\nmood: 3\n---\n- lost the scarf\n\n## Thanks\n")

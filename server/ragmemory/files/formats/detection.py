@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcommon.files.decoding import NoText, NotText, decode
-from ragmemory.files.formats import chats, csv_table, keep, minified, records, roff, signal
+from ragmemory.files.formats import chats, csv_table, keep, minified, records, signal
 from ragmemory.files.formats.agenda import AGENDA
 from ragmemory.files.formats.archives import OLE
 from ragmemory.files.formats.bookmarks import BOOKMARKS
@@ -151,8 +151,6 @@ def module_of(path: Path, data: bytes) -> str:
             return module
     if named in KINDS:
         return _module_of_other(beginning, named)
-    if named == TEXT and roff.is_manual(data):
-        return "roff"
     if path.suffix.lower() in PLAIN:
         return _module_of_plain(data)
     if path.parent.name in MAILDIR and MAIL.match(data[:MAIL_WITHIN]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from shlex import quote
 
 from ragcommon.files.decoding import decode
 from ragcommon.text.rules import ASK, EXPECT, EXPORT_MARK, FRONT_MATTER, MARKDOWN_NAMES, STEP
@@ -13,6 +14,13 @@ from ragmemory.files.formats.paged import undivided, without_page_breaks
 from ragmemory.ingest.documents import is_markdown, is_prose, leading_heading
 from ragmemory.ingest.headings import has_markdown
 
+# The source of a manual page begins with a request or comment of roff, and has a title and sections. It may
+# define macros before them.
+ROFF = (
+    re.compile(r"\s*[.'][ \t]*(?:[\\A-Za-z]|\n)"),
+    re.compile(r"^\.[ \t]*(?:TH|Dd)[ \t]+\S", re.MULTILINE),
+    re.compile(r"^\.[ \t]*S[Hh]\b", re.MULTILINE),
+)
 # A character that a typewriter strikes over, for bold or underlined ones; and colours of a terminal.
 OVERSTRUCK = re.compile("[^\n]\x08|\x1b\\[[\\d;]*[mK]")
 IMAGE_DATA = re.compile(r"(\bdata:image/[\w.+-]+)(?:;[\w.=-]+)*;base64,[\w+/=%-]+", re.ASCII)
@@ -24,7 +32,7 @@ STATED = re.compile(r"^(title|tags):[ \t]*+(?![>|])(.*(?:\n[ \t]*- .*)*)", re.MU
 def read(path: Path, data: bytes) -> FileText:
     """The text of a file. Raises NotText, EmptyText."""
     decoded = decode(data)
-    text = decoded.text
+    text, notes = decoded.text, [decoded.note]
     if path.suffix.lower() in MARKDOWN_NAMES:
         front = FRONT_MATTER.match(text)
         text = without_records(text, front[1] if front else "")
@@ -34,15 +42,21 @@ def read(path: Path, data: bytes) -> FileText:
         if "data:image/" in text:  # A regular expression reads a megabyte in 15 ms.
             text = IMAGE_DATA.sub(r"\1", text)
     elif is_prose(path.name):
-        text = undivided(without_page_breaks(text))
+        text = without_page_breaks(text)
+    begins, title, section = ROFF
+    if begins.match(text) and title.search(text) and section.search(text):
+        name = quote(path.stem)
+        shown = f"`man {name} | col -b > {name}.txt`"
+        notes.append(f"is the source of a manual page, with its markup: load what {shown} writes instead")
     # A name says nothing about the text of a file without a known extension.
     is_plain = is_markdown(path.name) and path.suffix.lower() not in MARKDOWN_NAMES and not has_markdown(text)
+    note = "; ".join(filter(None, notes))
     media_type = "text/plain" if is_plain else ""
     tags = re.split(r"\n[ \t]*- |,", _stated(path, text).get("tags", "").strip("[]"))
     return FileText(
         text,
         title_of(path, text),
-        decoded.note,
+        note,
         media_type=media_type,
         tags=list(filter(None, (tag.strip(" \t\"'#") for tag in tags))),
         left_out=_left_out(path, text),
