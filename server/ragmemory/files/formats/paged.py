@@ -1,7 +1,4 @@
-"""Plain text that was printed in pages, such as an RFC or a scan.
-
-Its running headers and footers are no text, and its words are not divided at the ends of lines. Pure.
-"""
+"""Plain text that was printed in pages, such as an RFC: its running headers and footers are no text. Pure."""
 
 from __future__ import annotations
 
@@ -24,35 +21,6 @@ STEPS = (1, 2)
 LONE = re.compile(
     rf"\n\n(?P<line>(?=[^\n\d]{{0,{MAX_LINE}}}+\d)[^\n]{{1,{MAX_LINE}}}+)(?=\n[ \t\r\f]*+(?:\n|\Z))"
 )
-# A word that is divided at the end of a line, also by the signs of OCR programs and of black letter. The rest
-# is not the only word of its line, whose place a blank line would take.
-DIVIDED = re.compile(
-    r"(?<![^\W\d_])([^\W\d_]++)[-‐¬⸗][ \t]*\n[ \t]*(?!(?:und|oder|bis|and|or|to)\b)([a-zà-öø-ÿßſ][^\s-]*+)"
-    r"(?:[ \t]+(?=\S)|(?=[ \t]*(?:\n[ \t]*\n|\n?\Z)))"
-)
-COMPOUND = re.compile(r"(?<![^\W\d_])[^\W\d_]++-[^\W\d_]++")
-# Fewest divided words, and their share of the lines: a text that was wrapped at compounds has fewer.
-MIN_DIVIDED, DIVIDED_SHARE = 5, 0.04
-
-
-def undivided(text: str, *, is_printed: bool = False) -> str:
-    """The text with the whole of each divided word in the line where it begins: all lines keep their numbers.
-
-    Unless `is_printed`, only if many words are divided. The hyphen of a compound that is also in the text
-    within a line is kept.
-    """
-    if not is_printed:
-        count, lines = sum(1 for _ in DIVIDED.finditer(text)), text.count("\n") - text.count("\n\n")
-        if count < MIN_DIVIDED or count < DIVIDED_SHARE * lines:
-            return text
-    compounds = set(COMPOUND.findall(text))
-
-    def joined(word: re.Match[str]) -> str:
-        begin, rest = word.groups()
-        compound = COMPOUND.match(f"{begin}-{rest}")
-        return f"{begin}{'-' * bool(compound and compound[0] in compounds)}{rest}\n"
-
-    return DIVIDED.sub(joined, text)
 
 
 def without_page_breaks(text: str) -> str:

@@ -13,7 +13,6 @@ from contextvars import ContextVar
 from msgspec import Struct
 
 from ragmemory.files.formats.file_text import page_ranges
-from ragmemory.files.formats.paged import undivided
 
 NOT_INSTALLED = "the program tesseract, which reads scans, is not installed"
 # Scanned pages per file. A page takes a few seconds.
@@ -89,7 +88,7 @@ class ScannedPages:
             found = Recognised("", problem=f"only {MAX_PAGES:,} scanned pages of a file are read")
         state.failed |= bool(found.problem)
         self._read[number] = found
-        return undivided(found.text, is_printed=True)
+        return found.text
 
     @property
     def reason(self) -> str:

@@ -10,7 +10,7 @@ from ragcommon.files.decoding import decode
 from ragcommon.text.rules import ASK, EXPECT, EXPORT_MARK, FRONT_MATTER, MARKDOWN_NAMES, STEP
 from ragmemory.files.formats.file_text import OWN_EXPORT, OWN_SCRIPT, PRIVATE_KEY, FileText
 from ragmemory.files.formats.note_programs import without_records
-from ragmemory.files.formats.paged import undivided, without_page_breaks
+from ragmemory.files.formats.paged import without_page_breaks
 from ragmemory.ingest.documents import is_markdown, is_prose, leading_heading
 from ragmemory.ingest.headings import has_markdown
 

@@ -1,4 +1,4 @@
-"""Plain text that was printed in pages: running headers and footers, and divided words."""
+"""Running headers and footers of plain text that was printed in pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragmemory.files.formats.paged import undivided, without_page_breaks
+from ragmemory.files.formats.paged import without_page_breaks
 from ragmemory.files.formats.text import read
 
 SAID = "   It is written down here."
@@ -68,40 +68,3 @@ def test_a_long_line_full_of_numbers_is_read_in_linear_time() -> None:
     assert without_page_breaks(text) == text
     # It takes a millisecond; with the square of the length, 15 s.
     assert time.thread_time() - began < 5
-
-
-COLUMN = """At Trewint, in the parish of St. Bre-
-ward, Philippa Tru¬
-body found a well-
-kept purse and a Nord-
-und Südbahn ticket. The mile-
-stone lay in the Wa-
-ter. All praised the well-kept mile-
-"""
-
-
-def test_a_word_divided_at_the_end_of_a_line_is_whole_in_the_line_where_it_begins() -> None:
-    assert read(Path("paper.txt"), COLUMN.encode()).text == (
-        "At Trewint, in the parish of St. Breward,\nPhilippa Trubody\nfound a well-kept\n"
-        "purse and a Nord-\nund Südbahn ticket. The milestone\nlay in the Water.\n"
-        "All praised the well-kept mile-\n"
-    )
-
-
-def test_a_word_that_is_the_rest_of_its_paragraph_is_whole_too() -> None:
-    assert undivided("The hou-\nse.\n\nA mil-\nl\nA gar-\nden", is_printed=True) == (
-        "The house.\n\n\nA mil-\nl\nA garden\n"
-    )
-
-
-def test_a_text_with_few_hyphens_at_its_line_ends_was_wrapped_at_compounds() -> None:
-    text = "It is a well-\nknown thing.\n" + "Nothing more is said about it.\n" * 300
-    assert undivided(text) == text
-    assert undivided(text, is_printed=True) != text
-
-
-def test_a_long_word_is_read_in_linear_time() -> None:
-    text = "a" * 300_000
-    start = time.process_time()
-    assert undivided(text, is_printed=True) == text
-    assert time.process_time() - start < 1
