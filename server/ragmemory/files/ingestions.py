@@ -41,7 +41,7 @@ from ragmemory.errors import (
     RagMemoryError,
 )
 from ragmemory.files.formats.image import NOT_READ
-from ragmemory.files.loading import JobRun, Loading, end_job, now, refused, size_of
+from ragmemory.files.loading import STILL_HELD, JobRun, Loading, end_job, now, refused, size_of
 from ragmemory.files.reading import is_found_from
 from ragmemory.files.roots import ANY_ROOT, is_within, of_stored
 from ragmemory.files.walking import (
@@ -86,8 +86,6 @@ KEPT_OUTCOMES = 100_000
 OUTSIDE = "is outside the repository whose memory this is"
 NOTHING_REMOVED = ", so nothing is removed. Is the disk mounted?"
 IGNORED = "is excluded by .gitignore"
-# Follows the reason why a file is no longer read.
-STILL_HELD = "; memory still has an earlier load of it"
 
 
 def may_use(memory: Path, uri: str) -> bool:

@@ -52,6 +52,8 @@ LOOKED_UP_AT_ONCE = 500
 SETTLE_SECONDS = 1.5
 # Failures that are stored with a job.
 MAX_FAILURES = 100
+# Follows the reason why a file is no longer read.
+STILL_HELD = "; memory still has an earlier load of it"
 
 
 # A file that was read, or why it could not be.
@@ -228,7 +230,8 @@ class Loading:
             if isinstance(content, FileText):
                 if file.named or not content.left_out:
                     return await self._inject(file, content)
-                content = NoText(f"is {content.left_out}, and is read only if you name it")
+                held = STILL_HELD if file.uri in self._stored and not self._run.job.prune else ""
+                content = NoText(f"is {content.left_out}, and is read only if you name it{held}")
             return await self._refuse(file, content)
         except RagMemoryError as error:
             if error.code in FATAL:

@@ -672,6 +672,9 @@ async def test_a_private_key_of_any_name_is_read_only_if_you_name_it(tmp_path: P
         found = await reasons(memory, folder)
         assert found == {"0.txt": ("added", ""), "public": ("added", ""), "deploy": skipped}
         assert await reasons(memory, key) == {"deploy": ("added", "")}
+        write(key, key.read_text() + "\n", OLD + 5)
+        held = ("skipped", f"{skipped[1]}; memory still has an earlier load of it")
+        assert (await reasons(memory, folder, prune=False))["deploy"] == held
 
 
 async def test_a_file_that_holds_no_text_any_more_leaves_memory_at_the_next_sync(tmp_path: Path) -> None:

@@ -83,9 +83,7 @@ class FileText(Struct, frozen=True):
     media_type: str = ""  # of the text; "": derived from the file extension
     has_unread_scans: bool = False  # because of a missing program
     tags: list[str] = []
-    left_out: str = (
-        ""  # what it is, if it is not taken from folders: OWN_EXPORT, OWN_SCRIPT, PRIVATE_KEY; or ""
-    )
+    left_out: str = ""  # what it is, if it is not taken from folders: OWN_EXPORT, OWN_SCRIPT, PRIVATE_KEY
 
 
 class Damaged(NotText):
