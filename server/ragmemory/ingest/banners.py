@@ -1,4 +1,4 @@
-"""Headings of settings: ruled comments and boxes, tables such as "[server]", and keys and blocks. Pure."""
+"""Headings of settings: ruled comments and boxes, tables such as "[server]", and keys. Pure."""
 
 from __future__ import annotations
 

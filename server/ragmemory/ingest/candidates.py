@@ -60,15 +60,12 @@ NUMERAL = re.compile(r"\s*(?:(\d{1,3}|[IVXLC]+)\.?|-([IVXLC]+)-)\s*$")
 ORDINAL = "(?:st|nd|rd|th)"
 DAY_OF_MONTH = rf"(?:(?:the|den)[ \t]+)?\d{{1,2}}(?:\.|{ORDINAL})?[ \t]+(?:of[ \t]+)?[^\W\d_]{{3,9}}"
 MONTH_AND_DAY = rf"[^\W\d_]{{3,9}}\.?[ \t]+(?:the[ \t]+)?\d{{1,2}}{ORDINAL}?"
-WEEKDAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Die|Mit|Don|Fre|Sam|Son|Lun|Mar|Mer|Jeu|Ven|Dim)"
 # The date of an entry of a journal, a changelog or minutes, not of a line of a log.
 DATED = re.compile(
     r"\s{0,3}\[?(?:[^\W\d_]{2,10}\.?,?[ \t]+)?"
     r"(?:\d{4}([-./])\d{1,2}\1\d{1,2}|\d{1,2}([./])[ ]?\d{1,2}\2[ ]?\d{4}"
     rf"|{DAY_OF_MONTH}\.?,?[ \t]+\d{{4}}|{MONTH_AND_DAY},[ \t]+\d{{4}})"
     r"(?!\w|[T,]?[ \t]*\d{1,2}:\d\d)"
-    # Without a year: a weekday before it, and nothing after it.
-    rf"|\s{{0,3}}{WEEKDAY}[^\W\d_]{{0,7}}[.,]{{0,2}}[ \t]+(?:{DAY_OF_MONTH}|{MONTH_AND_DAY})[.,:]?\s*$"
 )
 # A release in a changelog: "Version 2.36", "* Noteworthy changes in release 9.1 (2022-04-15)", "v2.9.14",
 # "git (1:2.39.5-1) unstable". A number alone needs a year, as it may be that of a section.
@@ -90,7 +87,7 @@ LABEL = re.compile(
 # A part whose number is a word: "PART ONE", "BOOK THE FIRST".
 DIVISION = re.compile(
     r"\s*(?P<label>(?P<word>part|teil|parte|partie|book|buch|libro|livre|t[ií]tulo|titre|chapter|kapitel"
-    r"|cap[ií]tulo|chapitre|capitolo|volume|act|canto|epoch)"
+    r"|cap[ií]tulo|chapitre|capitolo|volume(?=[ \t]+the\b))"
     r"[ \t]+(?P<number>(?:the[ \t]+)?[^\W\d_]{3,14})[.:]?)"
     r"(?:[ \t]*[-–—]+[ \t]*|[ \t]+(?=[A-ZÄÖÜ])|\s*$)(?P<title>.*?)\s*$",
     re.IGNORECASE,

@@ -210,12 +210,12 @@ _schema_of = cache(flat_schema)
 def _as_result(returned: Any, declared: Any) -> ToolResult[Any]:
     if isinstance(returned, ToolResult):
         return returned
-    if declared is str and isinstance(returned, str):
+    if declared in (str, Any) and isinstance(returned, str):
         return ToolResult([TextContent(text=returned)], msgspec.UNSET)
     # "Servers MUST provide structured results that conform to this schema." (server/tools)
     msgspec.json.decode(text := msgspec.json.encode(returned), type=declared)
-    if isinstance(returned, list):
-        return ToolResult(returned, msgspec.UNSET)
+    if isinstance(returned, list | tuple):
+        return ToolResult([*returned], msgspec.UNSET)
     # "For backwards compatibility, a tool that returns structured content SHOULD also return the serialized
     # JSON in a TextContent block." (server/tools)
     return ToolResult([TextContent(text=text.decode())], returned)
@@ -269,7 +269,8 @@ async def _run(call: Call, tool: Tool, arguments: Raw) -> schema.CallToolResult:
     except errors.InvalidArguments as error:
         if call.terms.revision < ARGUMENT_RESULTS_SINCE:
             raise
-        hint = f"{tool.name} takes: {', '.join(tool.info.input_schema['properties']) or 'no arguments'}."
+        names = ", ".join(tool.info.input_schema.get("properties", ()))
+        hint = f"{tool.name} takes: {names or 'no arguments'}."
         return _failure(call, tool, errors.ToolError(error.code, str(error), error.details(), hint))
     except Exception as error:
         # A task group wraps what is raised in it.
@@ -285,8 +286,7 @@ def _failure(call: Call, tool: Tool, error: Exception) -> schema.CallToolResult:
             log.info("The client disconnected before the response of %s", tool.name)
         else:
             log.error("The tool %s failed", tool.name, exc_info=error)
-        error = errors.ToolError(
-            "INTERNAL_ERROR", f"{tool.name} failed unexpectedly; the server's log says more."
-        )
+        reason = f"{tool.name} failed unexpectedly; the server's log says more."
+        error = errors.ToolError("INTERNAL_ERROR", reason)
     content: list[Content] = [TextContent(text=text) for text in (str(error), error.hint) if text]
     return schema.CallToolResult(content=content, structured_content=error.data(call.id), is_error=True)

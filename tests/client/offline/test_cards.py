@@ -1,4 +1,4 @@
-"""Windows of passages, and the cards that they make."""
+"""The `windows` of passages, and the cards that they make."""
 
 from __future__ import annotations
 

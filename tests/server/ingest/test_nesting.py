@@ -59,7 +59,7 @@ def test_keys_that_recur_only_end_a_section() -> None:
     assert paths(text) == ["a", "  only_a", "  ", "b", "  only_b", "  ", "c", "  only_c", "  "]
 
 
-def test_items_of_yaml_have_the_values_of_their_first_keys_as_titles() -> None:
+def test_items_of_yaml_have_the_values_of_first_keys_that_name_them_as_titles() -> None:
     text = """
         tasks:
         - name: "Install kite"
@@ -74,6 +74,9 @@ def test_items_of_yaml_have_the_values_of_their_first_keys_as_titles() -> None:
           value: 3
         - name: pairs
           value: 4
+        - trip: yes
+          from: here
+          to: there
         end: 4
         """
     assert paths(text) == ["tasks", "  Install kite", "    apt", "    ", "  Fly C#", "  ", ""]
@@ -97,33 +100,6 @@ def test_documents_of_kubernetes_are_named_by_kind_and_name() -> None:
 def test_a_document_without_a_name_is_read_in_linear_time() -> None:
     # If each line doubled it, this would never end.
     paths("kind: Kite\nmetadata:\n" + "  labels:\n    a: b\n" * 1_000)
-
-
-@pytest.mark.parametrize(
-    ("text", "titles"),
-    [
-        (
-            "# The shop.\nserver {\n  server_name shop.org;\n  location /a {\n    root /b;\n  }\n}\n"
-            "server {\n  server_name blog.org;\n  if ($host) {\n    return 1;\n  }\n}\n",
-            ["server shop.org", "  location /a", "server blog.org"],
-        ),
-        (
-            'resource "net" "one" {\n  size = 3\n  tags = {\n    a = 1\n  }\n}\n\n'
-            'variable "size" {\n  type = number\n}\n',
-            ['resource "net" "one"', "  tags", 'variable "size"'],
-        ),
-        (
-            "global\n  maxconn 3\n\n# Carts.\nbackend cart\n  timeout server 4s\n  server a 10.0.0.1:80\n",
-            ["global", "backend cart"],
-        ),
-        (
-            "<VirtualHost *:80>\n  ServerName a\n</VirtualHost>\n<Directory /b>\n  Require b\n</Directory>\n",
-            ["VirtualHost *:80", "Directory /b"],
-        ),
-    ],
-)
-def test_blocks_of_settings(text: str, titles: list[str]) -> None:
-    assert [title for title in paths(text) if title.strip()] == titles
 
 
 @pytest.mark.parametrize(

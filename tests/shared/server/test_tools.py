@@ -230,7 +230,11 @@ async def test_a_struct_becomes_json_text_and_structured_content() -> None:
 
 
 async def test_a_str_becomes_text_alone() -> None:
-    assert await run(plain, "{}") == ToolResult([TextContent(text="text")], UNSET)
+    text = ToolResult([TextContent(text="text")], UNSET)
+    assert await run(plain, "{}") == text
+    made = Tool(plain.info, plain.function, msgspec.json.Decoder(dict[str, Any]))
+    assert await run(made, "{}") == text
+    assert await run(returning(list[TextContent], tuple(text.content)), "{}") == text
 
 
 async def test_a_tool_may_choose_its_text() -> None:

@@ -116,7 +116,7 @@ TEX = 'script[type^="math/tex"]'
 DRAWN = "mjx-container, .MathJax_Preview, .MathJax, .MathJax_Display, .MathJax_SVG, .MathJax_CHTML"
 TEXTS = "p, ul, ol, dl, pre, h1, h2, h3, h4, h5, h6"
 # Numbers of the pages of a printed book, which stand in its sentences and words.
-PAGE_NUMBERS, MAX_NUMBER = ".pagenum, .pageno, .pagenumber, [role=doc-pagebreak]", 20
+PAGE_NUMBERS, MAX_NUMBER = "span.pagenum, span.pageno, span.pagenumber, [role=doc-pagebreak]", 20
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -340,8 +340,8 @@ class _Blocks:
             if title := one_line("".join(_inner_text(node))):
                 self._append(f"{'#' * HEADINGS[tag]} {title}")
         elif tag == "hgroup" and (heading := node.css_first(", ".join(HEADINGS))) is not None:
-            # "VII" and "Visiting", its title.
-            self._append(f"{'#' * HEADINGS[heading.tag or '']} {one_line(''.join(_inner_text(node)))}")
+            if title := one_line("".join(_inner_text(node))):  # "VII" and "Visiting", its title
+                self._append(f"{'#' * HEADINGS[heading.tag or '']} {title}")
         elif tag == "pre":
             if (code := node.text() or "").strip():
                 self._append(fenced(code))

@@ -249,11 +249,14 @@ def test_the_links_of_headings_to_themselves_are_left_out() -> None:
 def test_the_page_numbers_of_a_printed_book_are_no_part_of_its_sentences() -> None:
     number = "<span class=pagenum><a id=Page_52>[52]</a></span>"
     assert text_of(f"<p>The love{number} of flow{number}ers.[7]</p>") == "The love of flowers.[7]\n"
+    table = "<table><tr><th>Word<th>Page<tr><td>Love<td class=pageno>52</table>"
+    assert "| Love | 52 |" in text_of(table)
 
 
 def test_the_number_of_a_chapter_and_its_title_are_one_heading() -> None:
     text = text_of("<hgroup><h2>VII</h2><p>Visiting</p></hgroup><p>One morning …</p>")
     assert text == "## VII Visiting\n\nOne morning …\n"
+    assert text_of("<hgroup><h2></h2></hgroup><p>One morning …</p>") == "One morning …\n"
 
 
 def test_a_list_keeps_the_numbers_that_the_page_states() -> None:
