@@ -146,17 +146,6 @@ def test_a_folder_that_something_else_made_is_refused_and_left_as_it_is(tmp_path
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_an_index_of_the_older_form_is_replaced(tmp_path: Path) -> None:
-    old = tmp_path / "41-7.abcd_123"
-    old.mkdir()
-    for name in ("header.json", "vectors.npy", "sequence_ends.npy"):
-        (old / name).touch()
-    folder = IndexFolder(tmp_path)
-    folder.check()
-    with folder.locked():
-        assert not old.exists()
-
-
 @pytest.mark.parametrize("exists", [False, True], ids=["no folder", "an empty folder"])
 def test_an_index_may_use_a_missing_or_empty_folder(tmp_path: Path, exists: bool) -> None:
     folder = IndexFolder(tmp_path if exists else tmp_path / "index")
