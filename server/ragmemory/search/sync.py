@@ -285,14 +285,13 @@ class IndexSync:
 
     def _drop_damaged(self, error: DamagedFile) -> None:
         """Stop using a damaged file; the next update reads its chunks from the store."""
-        damaged: DamagedFile | None = error
-        while damaged is not None and self._index is not None:
-            self._saved.set_aside(damaged.path, damaged)
+        while self._index is not None:
+            self._saved.set_aside(error.path, error)
             try:
-                self._index.drop(damaged.path)
-                damaged = None
+                self._index.drop(error.path)
+                break
             except DamagedFile as another:
-                damaged = another
+                error = another
         self._note_loss()
 
     async def _merge(self) -> None:
@@ -402,7 +401,9 @@ class IndexSync:
 
         from ragmemory.search.index.vectors import ALL_EXACT
 
-        allowed = await self._store.passages.allowed(request.filter) if request.filter else None
+        allowed = None
+        if request.filter:
+            allowed = np.array(await self._store.passages.allowed(request.filter), np.int64)
         self._searched_at = anyio.current_time()
         if self._idle_wait is not None:
             self._idle_wait.deadline = self._searched_at + _IDLE_SECONDS
@@ -410,8 +411,7 @@ class IndexSync:
             if self._index is None:
                 return []
             vector = request.vector_for(self.identity, self._index.dimensions)
-            ids = None if allowed is None else np.array(allowed, np.int64)
-            search = partial(request.search_with, self.retriever, vector, ids)
+            search = partial(request.search_with, self.retriever, vector, allowed)
             # A small index takes less than 2 ms: a thread would add a tenth to a query.
             is_short = len(self._index.rows) <= ALL_EXACT
             return search() if is_short else await to_thread.run_sync(search)

@@ -14,13 +14,14 @@ import numpy as np
 
 from ragmemory.search.index.columns import Column, ColumnWriter, open_columns
 from ragmemory.search.index.errors import MergeStopped
+from ragmemory.search.index.lexicon import joined
 from ragmemory.search.index.postings import FREQUENCY_UNIT, Postings, PostingsMerger
 from ragmemory.search.index.sorted_arrays import begins_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ragmemory.search.index.lexicon import Analysed, Terms
+    from ragmemory.search.index.lexicon import Analysed
 
     Arrays = Iterator[NDArray[Any]]
 
@@ -69,7 +70,10 @@ class Segment:
         # A damaged vector must not affect the scores of others.
         vectors = np.where(np.isfinite(vectors), vectors, np.float16(0))
         full = vectors.astype(np.float32)
-        terms, weights = weighted([(texts.terms, 1.0), *((other.terms, weight) for other, weight in others)])
+        fields = [texts.terms, *(other.terms for other, _ in others)]
+        terms = joined(fields)
+        counts = np.array([1.0, *(weight for _, weight in others)], np.float32)
+        weights = np.repeat(counts, [len(field.numbers) for field in fields])
         lengths = rounded(np.bincount(terms.owners, weights, len(chunk_ids)))
         sizes = np.bincount(texts.stems.owners, minlength=len(chunk_ids))
         return cls(
@@ -159,20 +163,6 @@ class Segment:
         finally:
             writer.close()
         return cls.open(path)
-
-
-def weighted(fields: Sequence[tuple[Terms, float]]) -> tuple[Terms, NDArray[np.float32]]:
-    """The terms of all fields of each text, and the weight of each occurrence.
-
-    The fields were numbered in this order: the last one has the names of all.
-    """
-    terms, weights = zip(*fields, strict=True)
-    every = terms[-1]._replace(
-        numbers=np.concatenate([field.numbers for field in terms]),
-        owners=np.concatenate([field.owners for field in terms]),
-    )
-    sizes = [len(field.numbers) for field in terms]
-    return every, np.repeat(np.array(weights, np.float32), sizes)
 
 
 def _merged(
