@@ -18,11 +18,9 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from ragmemory.errors import IndexUnavailable, RagMemoryError
-from ragmemory.search.index.bm25 import BM25Index, inverse_frequency
+from ragmemory.search.index.bm25 import inverse_frequency
 from ragmemory.search.index.candidates import CandidateIndex, Collection, term_ids, terms_of_query
 from ragmemory.search.index.chunk_index import ChunkIndex, Removed
-from ragmemory.search.index.rows import Rows
-from ragmemory.search.index.vectors import VectorIndex
 from ragmemory.search.indexing import BuiltSegment, SearchRequest, embedder_of
 from ragmemory.search.remote.updating import LeaseLost, RemoteUpdater, name_of
 from ragmemory.search.remote.vector_store import MAX_TERMS, Sought, SoughtTerm
@@ -287,22 +285,19 @@ class RemoteSearcher:
         self._index = index
         self._state = state
         self._tail = tail
-        self._dimensions = tail.dimensions
         # They are never changed, only replaced.
-        self._segments = segments = tail.segments
+        self._segments, rows, newer = tail.segments, tail.rows, tail.bm25
         self._after = start_of(tail)
         self._excluded = np.empty(0, np.int64)
-        if len(tail.rows.excluded):
-            self._excluded = tail.rows.take(tail.rows.excluded, lambda segment: segment.chunk_ids)
-        rows = Rows(segments, tail.rows.excluded)
-        newer = BM25Index(rows, index.ranking.k1, index.ranking.b)
-        total = np.frombuffer(state.total) if state.total else np.zeros(self._dimensions)
+        if len(rows.excluded):
+            self._excluded = rows.take(rows.excluded, lambda segment: segment.chunk_ids)
+        total = np.frombuffer(state.total) if state.total else np.zeros(tail.dimensions)
         chunks = state.chunks + newer.texts
         counted = zip(frequencies.items(), newer.count_many(list(frequencies)), strict=True)
         self.collection = Collection(
             chunks,
             state.length + newer.length,
-            total + VectorIndex(rows).total if len(rows) else total,
+            total + tail.vectors.total if len(rows) else total,
             {term: min(chunks, count + more) for (term, count), more in counted},
         )
         self.retriever = Retriever(self._searched(()))
@@ -313,11 +308,11 @@ class RemoteSearcher:
 
     async def search(self, request: SearchRequest, notices: list[str]) -> list[Scored]:
         index, store, filter = self._index, self._index.store, request.filter
-        vector = request.vector_for(index.identity, self._dimensions)
+        vector = request.vector_for(index.identity, self._tail.dimensions)
         found = await self._candidates(request.query, vector, filter, notices)
         ids = {one for one in found if one <= self._after}
         ids.update(sorted(one for one in request.boosted if one <= self._after)[: index.ranking.candidates])
-        chunks = await store.changes.of(sorted(ids), filter, self._dimensions)
+        chunks = await store.changes.of(sorted(ids), filter, self._tail.dimensions)
         if len(chunks.chunk_ids) < len(ids) and await store.engine.version() != index.version:
             index.losses += 1  # A document may have been replaced meanwhile: the query is repeated.
         allowed = None
