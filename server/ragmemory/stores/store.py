@@ -64,17 +64,18 @@ class Store:
         None if the write has no chunks but needs them, an error if this write alone failed: UndoConflict,
         EmbedderMismatch, NotStored.
         """
-        arguments = writes, embedder, datetime.now(UTC), self._undo_depth
+        at = datetime.now(UTC)
         async with self.engine.transaction() as connection:
+            batch = writing.Writing(connection, at, self._undo_depth)
             await connection.execute("SAVEPOINT batch")
             try:
-                return await writing.write_batch(connection, *arguments)
+                return await batch.write_batch(writes, embedder)
             except Exception as error:
                 if self.engine.concerns_all(error):
                     raise
             # One write failed: repeat the others without it.
             await connection.execute("ROLLBACK TO batch")
-            return await writing.write_each(connection, *arguments, self.engine)
+            return await batch.write_each(writes, embedder, self.engine)
 
     async def remove(
         self, removals: Mapping[str, int | None], origin: Origin, machine: str | None = None
@@ -84,8 +85,8 @@ class Store:
         With `machine`, those that it has loaded. Raises UndoConflict; then nothing is deleted.
         """
         async with self.engine.transaction() as connection:
-            arguments = removals, origin, machine, datetime.now(UTC), self._undo_depth
-            return await writing.remove(connection, *arguments)
+            batch = writing.Writing(connection, datetime.now(UTC), self._undo_depth)
+            return await batch.remove(removals, origin, machine)
 
     async def find(self, uris: Sequence[str]) -> dict[str, writing.StoredDocument]:
         """The documents stored under these uris."""
