@@ -93,9 +93,10 @@ class Resources:
 
             memory = await self._memory()
             try:
-                found = await (
-                    self._block(memory, document, block) if separator else self._whole(memory, document)
-                )
+                if separator:
+                    found = await self._block(memory, document, block)
+                else:
+                    found = contents(*await memory.documents.read(document))
             except (DocumentNotFound, BlockNotFound):
                 raise ResourceNotFound(uri) from None
         if uri != found.uri:  # Documents and blocks can also be found by their other names.
@@ -111,9 +112,6 @@ class Resources:
             except (DocumentNotFound, VersionNotFound, VersionNotKept):
                 raise ResourceNotFound(uri) from None
         return changes(document, found)
-
-    async def _whole(self, memory: MemoryService, document: str) -> ResourceContents:
-        return contents(*await memory.documents.read(document))
 
     async def _block(self, memory: MemoryService, document: str, block: str) -> ResourceContents:
         from ragmemory.ingest.documents import media_type

@@ -133,15 +133,12 @@ class DocumentStore(StorePart):
     async def read(self, document: str) -> tuple[DocumentInfo, str]:
         """A document and its text. Raises DocumentNotFound."""
         info = await self.find(document)
-        return info, await self.text(info.document_id)
-
-    async def text(self, document_id: str) -> str:
-        """The whole text of a document."""
-        async with self._engine.reading() as connection:
-            rows = await connection.execute_fetchall(
-                "SELECT number FROM documents WHERE document_id = ?", [document_id]
-            )
-            return "".join([(await chunks.text_of(connection, row[0]))[0] for row in rows])
+        texts = await self._column(
+            "SELECT text FROM documents JOIN chunks ON document = number WHERE document_id = ?"
+            " ORDER BY chunk_id",
+            [info.document_id],
+        )
+        return info, "".join(texts)
 
     async def named(self, words: str, limit: int) -> list[DocumentInfo]:
         """The documents whose uri or title contains `words`, in either case of ASCII letters.
