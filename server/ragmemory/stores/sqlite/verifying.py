@@ -173,7 +173,7 @@ async def _fulltext(connection: aiosqlite.Connection, report: _Report) -> None:
     [(count,)] = await connection.execute_fetchall(
         # A chunk of only punctuation has no words in the full text.
         "SELECT (SELECT count(*) FROM chunks JOIN documents ON number = document"
-        f" WHERE {await _visible(connection)} AND text GLOB '*[A-Za-z0-9]*'"
+        " WHERE hidden = 0 AND text GLOB '*[A-Za-z0-9]*'"
         " AND chunk_id NOT IN (SELECT doc FROM temp.words_of))"
         " + (SELECT count(DISTINCT doc) FROM temp.words_of WHERE doc NOT IN (SELECT chunk_id FROM chunks))"
     )
@@ -182,13 +182,12 @@ async def _fulltext(connection: aiosqlite.Connection, report: _Report) -> None:
 
 
 async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
-    visible = await _visible(connection)
     number = damaged = 0
     remedy = "Inject it again, or put a backup of the file in its place."
     while page := list(
         await connection.execute_fetchall(
             "SELECT number, uri, digest, chunks, metadata FROM documents"
-            f" WHERE number > ? AND {visible} ORDER BY number LIMIT ?",
+            " WHERE number > ? AND hidden = 0 ORDER BY number LIMIT ?",
             [number, _PAGE],
         )
     ):
@@ -200,11 +199,6 @@ async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
                 report(f"The document {uri} is damaged. {remedy}")
     if damaged > _NAMED:
         report(f"{damaged - _NAMED:,} more documents are damaged. {_BACKUP}")
-
-
-async def _visible(connection: aiosqlite.Connection) -> str:
-    """The condition for visible documents; in the first version of the tables all are."""
-    return "hidden = 0" if await wal.pragma(connection, "user_version") > 1 else "1"
 
 
 async def _texts(connection: aiosqlite.Connection, numbers: Sequence[int]) -> dict[int, list[bytes]]:
@@ -271,7 +265,7 @@ async def _embeddings(connection: aiosqlite.Connection, report: _Report) -> None
         await connection.execute_fetchall(
             "SELECT chunk_id, vector FROM chunks CROSS JOIN documents ON number = document"
             " LEFT JOIN embeddings USING(chunk_id)"
-            f" WHERE chunk_id > ? AND {await _visible(connection)} ORDER BY chunk_id LIMIT ?",
+            " WHERE chunk_id > ? AND hidden = 0 ORDER BY chunk_id LIMIT ?",
             [after, _PAGE_OF_EMBEDDINGS],
         )
     ):
@@ -286,12 +280,10 @@ async def _embeddings(connection: aiosqlite.Connection, report: _Report) -> None
 
 
 async def _journal(connection: aiosqlite.Connection, report: _Report) -> None:
-    has_hidden = await wal.pragma(connection, "user_version") > 1
-    document = "before_document" if has_hidden else "NULL"
     seq = 0
     while page := list(
         await connection.execute_fetchall(
-            f"SELECT seq, uri, before_metadata, before_text, {document} FROM journal"
+            "SELECT seq, uri, before_metadata, before_text, before_document FROM journal"
             " WHERE seq > ? AND before_text IS NOT NULL ORDER BY seq LIMIT ?",
             [seq, _PAGE],
         )
