@@ -15,8 +15,7 @@ import numpy as np
 from ragmemory.search.index.columns import Column, ColumnWriter, open_columns
 from ragmemory.search.index.errors import MergeStopped
 from ragmemory.search.index.lexicon import joined
-from ragmemory.search.index.postings import FREQUENCY_UNIT, Postings, PostingsMerger
-from ragmemory.search.index.sorted_arrays import begins_of
+from ragmemory.search.index.postings import FREQUENCY_UNIT, Postings, PostingsMerger, bounds_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -186,7 +185,7 @@ def _merged(
         numbers.append(np.full(len(segment), -1, np.int64))
         numbers[-1][keep] = start + np.arange(len(keep))
     merger = PostingsMerger([segment.postings for segment in segments], numbers)
-    sizes = [_word_counts(segment)[keep] for segment, keep in pairs]
+    sizes = [np.diff(segment.word_ends.all, prepend=np.uint32(0))[keep] for segment, keep in pairs]
     # Most rows stay: it is faster to subtract the others.
     totals = [
         segment.total.all - segment.total_of(np.flatnonzero(number < 0))
@@ -199,7 +198,7 @@ def _merged(
         "codes": _codes(pairs),
         "total": iter([np.sum(totals, axis=0)]),
         "words": _words(pairs),
-        "word_ends": iter([np.cumsum(np.concatenate(sizes)).astype(np.uint32)]),
+        "word_ends": iter([np.cumsum(np.concatenate(sizes), dtype=np.uint32)]),
         "terms": merger.terms(),
         "ends": merger.ends(),
         "packed": merger.packed(),
@@ -233,15 +232,9 @@ def _words(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
             segment.words.forget()
 
 
-def _word_counts(segment: Segment) -> NDArray[np.int64]:
-    ends = segment.word_ends.all.astype(np.int64)
-    return ends - begins_of(ends)
-
-
 def words_of(segment: Segment, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     """The words of some rows of a segment, one row after the other, and the number of words of each."""
-    bounds = segment.word_ends.take(np.concatenate([np.maximum(rows - 1, 0), rows])).astype(np.int64)
-    begins, ends = np.where(rows > 0, bounds[: len(rows)], 0), bounds[len(rows) :]
+    begins, ends = bounds_of(segment.word_ends, rows)
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # Neighbours, as in most merges.
         return segment.words.slice(int(begins[0]), int(ends[-1])), ends - begins
     return np.concatenate([segment.words.slice(0, 0), *segment.words.slices(begins, ends)]), ends - begins
