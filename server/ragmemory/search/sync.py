@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from ragmemory.errors import RagMemoryError
 from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import IndexFolder
-from ragmemory.search.indexing import BuiltSegment, SearchRequest, embedder_of
+from ragmemory.search.indexing import BuiltSegment, embedder_of
 from ragmemory.settings import RankingSettings
 from ragmemory.stores.store import Store
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ragmemory.search.index.chunk_index import ChunkIndex
     from ragmemory.search.index.saving import SavedIndex
     from ragmemory.search.publishing import SharedIndex
+    from ragmemory.search.queries import SearchRequest
     from ragmemory.search.ranking import Scored
     from ragmemory.search.retriever import Retriever
 
@@ -410,8 +411,8 @@ class IndexSync:
         async with self._index_lock:
             if self._index is None:
                 return []
-            vector = request.vector_for(self.identity, self._index.dimensions)
-            search = partial(request.search_with, self.retriever, vector, allowed)
+            request = request.for_index(self.identity, self._index.dimensions)
+            search = partial(self.retriever.search, request, allowed)
             # A small index takes less than 2 ms: a thread would add a tenth to a query.
             is_short = len(self._index.rows) <= ALL_EXACT
             return search() if is_short else await to_thread.run_sync(search)
