@@ -81,7 +81,7 @@ async def _versions(store: Store, uri: str) -> list[PortableVersion]:
 
 async def _vectors(store: Store, uri: str, identity: str, dimensions: int) -> dict[str, str]:
     """The embeddings of a document by what was embedded, without those that were cut off on the disk."""
-    embedded = await to_thread.run_sync(by_digest, identity, await store.embedded([uri]))
+    embedded = await to_thread.run_sync(by_digest, identity, await store.embeddings.of_documents([uri]))
     return {
         digest.hex(): b64encode(vector).decode()
         for digest, vector in embedded.items()

@@ -207,6 +207,19 @@ class DocumentStore(StorePart):
         """What is stored of this file."""
         return (await self.files([uri])).get(uri)
 
+    async def cuts(self, numbers: Sequence[int]) -> dict[int, list[chunks.Cut]]:
+        """How documents are cut into chunks, by document number."""
+        condition, parameters = self._engine.dialect.among("document", numbers)
+        rows = await self._engine.read(
+            "SELECT document, start_line, end_line, length(text), heading, context, surroundings, places,"
+            f" headings FROM chunks WHERE {condition} ORDER BY chunk_id",
+            parameters,
+        )
+        cuts: dict[int, list[chunks.Cut]] = {number: [] for number in numbers}
+        for number, *rest in rows:
+            cuts[number].append(chunks.Cut(*rest))
+        return cuts
+
     async def set_stamps(self, stamps: Mapping[str, tuple[str, bytes]]) -> None:
         """Set the stamps of documents, by uri, if their text still has this digest.
 

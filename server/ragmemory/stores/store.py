@@ -13,9 +13,8 @@ from pathlib import Path
 from ragcommon.contract.documents import Forgotten
 from ragcommon.contract.history import Origin
 from ragcommon.contract.maintenance import Stats
-from ragmemory.stores import chunks, meta, reuse, writing
+from ragmemory.stores import meta, reuse, writing
 from ragmemory.stores.changes import ChangeStore
-from ragmemory.stores.chunks import Cut
 from ragmemory.stores.code import CodeStore
 from ragmemory.stores.documents import DocumentStore
 from ragmemory.stores.embeddings import EmbeddingStore
@@ -92,16 +91,6 @@ class Store:
         """The documents stored under these uris."""
         async with self.engine.reading() as connection:
             return await writing.find(connection, uris)
-
-    async def cuts(self, numbers: Sequence[int]) -> dict[int, list[Cut]]:
-        """How documents are cut into chunks, by document number."""
-        async with self.engine.reading() as connection:
-            return await chunks.cuts_of(connection, numbers)
-
-    async def embedded(self, uris: Sequence[str]) -> list[reuse.Embedded]:
-        """The embedded chunks of some documents, with the embeddings."""
-        async with self.engine.reading() as connection:
-            return await reuse.embedded(connection, uris)
 
     async def embeddings_of(self, inputs: Sequence[bytes]) -> dict[bytes, Embedding]:
         """The stored embeddings by the digests of their inputs."""
