@@ -22,6 +22,7 @@ class CodeMemory:
 
     def __init__(self, store: Store) -> None:
         self._files = CodeFiles(store.code)
+        self.languages = store.code.counts
 
     async def symbols(self, name: str) -> tuple[list[Symbol], list[str]]:
         """The definitions of a name, which may be qualified, and their source. Raises BadArgument."""
@@ -49,10 +50,6 @@ class CodeMemory:
             steps=steps[:MAX_STEPS],
             notices=tracer.notices(),
         )
-
-    async def languages(self) -> dict[str, int]:
-        """The number of files of each language, the most frequent first."""
-        return await self._files.store.counts()
 
 
 def _symbol(found: Located) -> Symbol:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -159,10 +160,8 @@ async def _findings(connection: aiosqlite.Connection, check: str) -> list[str]:
 
 
 async def _references(connection: aiosqlite.Connection, report: _Report) -> None:
-    lost: dict[str, int] = {}
-    for row in await connection.execute_fetchall("PRAGMA foreign_key_check"):
-        lost[_text(row[0])] = lost.get(_text(row[0]), 0) + 1
-    for table, count in lost.items():
+    rows = await connection.execute_fetchall("PRAGMA foreign_key_check")
+    for table, count in Counter(_text(row[0]) for row in rows).items():
         report(f"{count:,} rows of the table {table} refer to rows that do not exist. {_BACKUP}")
 
 
