@@ -116,10 +116,6 @@ class Segment:
             total += vectors.sum(axis=0, dtype=np.float64)
         return total
 
-    def check_more(self) -> bool:
-        """Check a part of the file; False if it is checked as a whole. Raises DamagedFile."""
-        return self.chunk_ids.check_more()
-
     @classmethod
     def _of(
         cls, columns: dict[str, Column], facts: dict[str, Any], path: Path | None = None, checksum: int = 0
