@@ -24,7 +24,7 @@ from ragmemory.embedders import Embedder
 from ragmemory.ingest.bulk import context
 from ragmemory.ingest.chunking import ChunkerInput, ChunkingSettings, split
 from ragmemory.search.index.chunk_index import ChunkIndex
-from ragmemory.search.queries import parse
+from ragmemory.search.queries import SearchRequest, parse
 from ragmemory.search.retriever import Retriever
 from ragmemory.settings import RankingSettings
 from ragmemory.text.languages import language_of
@@ -151,7 +151,7 @@ async def found_chunks(loaded: Loaded, query: str, top_k: int) -> list[int]:
     """The first hits as places in `loaded`, best first."""
     retriever, embedder = loaded.retriever, loaded.embedder
     vector = await embedder.embed_query(query, retriever.word_weights)
-    found = retriever.search(parse(query), vector, None, set(), top_k, embedder.scale, embedder.pieces)
+    found = retriever.search(SearchRequest(parse(query), vector, embedder, None, set(), top_k), None)
     return [one.chunk_id - 1 for one in found]
 
 

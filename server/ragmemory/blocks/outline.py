@@ -11,6 +11,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragmemory.blocks.tree import Tree
 from ragmemory.types.blocks import BlockKind
@@ -47,12 +48,20 @@ def with_ids(new: Outline, known: Outline, kept: Mapping[int, int]) -> list[Outl
     """Assign ids. `kept` maps entries to the earlier ones in `known`, except for lists."""
     kept = {**list_pairs(known, new, kept), **kept}
     ids = {index: known[earlier].id for index, earlier in kept.items()}
-    new_ids = _NewIds(set(ids.values()))
-    entries = []
-    for index, entry in enumerate(new):
-        id = ids.get(index) or new_ids.next(entry)
-        entries.append(OutlineEntry(id, entry.kind, entry.digest, entry.depth))
-    return entries
+    taken = set(ids.values())
+    equal: Counter[tuple[BlockKind, str]] = Counter()
+
+    def new_id(entry: OutlineEntry) -> str:
+        """Derived from the content and, for equal blocks, from their order."""
+        while True:
+            content = f"{entry.kind} {entry.digest} {equal[entry.kind, entry.digest]}".encode()
+            equal[entry.kind, entry.digest] += 1
+            id = hashlib.blake2b(content, digest_size=_ID_DIGITS // 2).hexdigest()
+            if id not in taken:
+                taken.add(id)
+                return id
+
+    return [replace(entry, id=ids.get(index) or new_id(entry)) for index, entry in enumerate(new)]
 
 
 def changed(before: Outline, after: Outline) -> list[str]:
@@ -86,24 +95,6 @@ def _digest(tree: Tree, index: int) -> str:
     is_list = tree.nodes[index].kind == "list"
     text = tree.own(index + 1 if is_list else index)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-class _NewIds:
-    """Unique ids, derived from the content and, for equal blocks, from their order."""
-
-    def __init__(self, taken: set[str]) -> None:
-        self._taken = taken
-        self._equal: Counter[tuple[BlockKind, str]] = Counter()
-
-    def next(self, entry: OutlineEntry) -> str:
-        while True:
-            number = self._equal[entry.kind, entry.digest]
-            self._equal[entry.kind, entry.digest] += 1
-            content = f"{entry.kind} {entry.digest} {number}".encode()
-            id = hashlib.blake2b(content, digest_size=_ID_DIGITS // 2).hexdigest()
-            if id not in self._taken:
-                self._taken.add(id)
-                return id
 
 
 def pairs(old: Outline, before: Sequence[int], new: Outline, after: Sequence[int]) -> dict[int, int]:

@@ -174,13 +174,12 @@ class Bridge:
             try:
                 return await attempt()
             except (ServerUnreachable, ConnectionClosed, HttpRefused) as error:
-                if isinstance(error, ConnectionClosed):
-                    if not repeatable:
-                        raise
-                    if anyio.current_time() - began > RETRY_SECONDS:  # It worked for a long time.
-                        deadline = anyio.current_time() + RETRY_SECONDS
-                if isinstance(error, HttpRefused) and error.status != TOO_MANY_REQUESTS:
+                is_lost = isinstance(error, ConnectionClosed)
+                is_refused = isinstance(error, HttpRefused) and error.status != TOO_MANY_REQUESTS
+                if is_refused or (is_lost and not repeatable):
                     raise
+                if is_lost and anyio.current_time() - began > RETRY_SECONDS:  # It worked for a long time.
+                    deadline = anyio.current_time() + RETRY_SECONDS
                 if anyio.current_time() >= deadline:
                     raise
                 with anyio.move_on_after(deadline - anyio.current_time()):

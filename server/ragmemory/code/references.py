@@ -77,14 +77,6 @@ class Occurrence(Struct, frozen=True):
     inside: Definition | None = None
 
 
-class Callee(Struct, frozen=True):
-    """A name that a definition calls."""
-
-    name: str
-    receiver: str
-    start: int
-
-
 def occurrences(code: Code, name: str) -> list[Occurrence]:
     """All occurrences of a name in text order, except where it is a local variable."""
     defined = {one.name: one for one in code.definitions if one.names[-1] == name}
@@ -134,12 +126,12 @@ def enclosing(code: Code, offset: int) -> Definition | None:
     return inner
 
 
-def callees(code: Code, definition: Definition) -> list[Callee]:
-    """The calls in a definition in text order, each name and receiver once.
+def callees(code: Code, definition: Definition) -> list[tuple[str, Occurrence]]:
+    """The names that a definition calls, in text order, with the first call of each name and receiver.
 
     Calls of local variables are omitted.
     """
-    found: dict[tuple[str, str], Callee] = {}
+    found: dict[tuple[str, str], Occurrence] = {}
     for node in _calls_in(code, definition):
         target = _callee(node)
         if target is None:
@@ -147,12 +139,15 @@ def callees(code: Code, definition: Definition) -> list[Callee]:
         *receiver, last = _split(code.text_of(target)) or [""]
         if re.fullmatch(r"[^\W\d][\w$!?]*", last):
             before = ".".join(receiver) or _object_of(code, node)
-            found.setdefault((last, before), Callee(last, before, target.end_byte - len(last.encode())))
-    return [one for one in found.values() if one.receiver or _is_visible(code, one)]
+            start = target.end_byte - len(last.encode())
+            found.setdefault((last, before), Occurrence("call", start, before, definition))
+    return [
+        (name, call) for (name, _), call in found.items() if call.receiver or _is_visible(code, name, call)
+    ]
 
 
-def _is_visible(code: Code, callee: Callee) -> bool:
-    return any(one.start == callee.start for one in occurrences(code, callee.name))
+def _is_visible(code: Code, name: str, call: Occurrence) -> bool:
+    return any(one.start == call.start for one in occurrences(code, name))
 
 
 def _calls_in(code: Code, definition: Definition) -> Iterator[Node]:

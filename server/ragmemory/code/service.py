@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ragcommon.contract.code import TraceStep
 from ragmemory.code.files import CodeFiles, path_or_uri
 from ragmemory.code.tracing import MAX_STEPS, Located, Tracer
-from ragmemory.types.code import Direction, Symbol, Trace
+from ragmemory.types.code import Direction, Symbol
 
 if TYPE_CHECKING:
     from ragmemory.stores.store import Store
@@ -22,6 +22,7 @@ class CodeMemory:
 
     def __init__(self, store: Store) -> None:
         self._files = CodeFiles(store.code)
+        self.languages = store.code.counts
 
     async def symbols(self, name: str) -> tuple[list[Symbol], list[str]]:
         """The definitions of a name, which may be qualified, and their source. Raises BadArgument."""
@@ -29,8 +30,10 @@ class CodeMemory:
         found = await tracer.definitions()
         return [_symbol(one) for one in found], tracer.notices()
 
-    async def trace(self, name: str, direction: Direction, depth: int) -> Trace:
-        """The definitions of a symbol, and its relations in one direction or all.
+    async def trace(
+        self, name: str, direction: Direction, depth: int
+    ) -> tuple[list[Symbol], list[TraceStep], list[str]]:
+        """The definitions of a symbol, its relations in one direction or all, and why there may be more.
 
         `depth`: the number of calls to follow. Raises BadArgument.
         """
@@ -43,16 +46,7 @@ class CodeMemory:
             steps += await tracer.callers(depth)
         if direction in ("callees", "all"):
             steps += await tracer.callees(found, depth)
-        return Trace(
-            name=name,
-            definitions=[_symbol(one) for one in found],
-            steps=steps[:MAX_STEPS],
-            notices=tracer.notices(),
-        )
-
-    async def languages(self) -> dict[str, int]:
-        """The number of files of each language, the most frequent first."""
-        return await self._files.store.counts()
+        return [_symbol(one) for one in found], steps[:MAX_STEPS], tracer.notices()
 
 
 def _symbol(found: Located) -> Symbol:

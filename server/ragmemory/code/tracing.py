@@ -41,13 +41,6 @@ Key = tuple[str, Name]
 """The uri and the qualified name of a definition."""
 
 
-class NamedDefinition(Struct, frozen=True):
-    """A definition named in a heading."""
-
-    file: CodeFile
-    names: Name
-
-
 class Use(Struct, frozen=True):
     """A use of a name. `certain`: it refers to one of these definitions; if empty, possibly to any."""
 
@@ -69,7 +62,7 @@ class Tracer:
         self._until = time.monotonic() + MAX_SECONDS
         self._left = MAX_WORK
         self._seen: set[str] = set()
-        self._named: dict[str, tuple[list[NamedDefinition], dict[str, set[Key]]]] = {}
+        self._named: dict[str, tuple[dict[Key, CodeFile], dict[str, set[Key]]]] = {}
         self._holding: dict[str, list[tuple[CodeFile, Code]]] = {}
         self._used: dict[str, list[Use]] = {}
         self._is_late = False
@@ -116,25 +109,23 @@ class Tracer:
             self._holding[name] = await self._parsed(files)
         return self._holding[name]
 
-    async def _definitions_of(self, name: str) -> tuple[list[NamedDefinition], dict[str, set[Key]]]:
-        """All definitions of an unqualified name, and those in classes by the name of the class.
+    async def _definitions_of(self, name: str) -> tuple[dict[Key, CodeFile], dict[str, set[Key]]]:
+        """The file of each definition of an unqualified name; and those in classes by the class's name.
 
         Variables and nested functions are in no heading: they are only looked up if nothing else is found.
         """
         if name not in self._named:
-            every: dict[Key, NamedDefinition] = {}
+            every: dict[Key, CodeFile] = {}
             for file, heading in [] if self._has_ended() else await self._files.store.defining(name):
                 for one in heading.split(", "):
                     names = tuple(parts_of(one)) if name in one else ()
                     if names[-1:] == (name,):
-                        every.setdefault((file.uri, names), NamedDefinition(file, names))
+                        every.setdefault((file.uri, names), file)
             if not every:
                 for file, code in await self._files_holding(name):
                     for definition in _named(code, name):
-                        every.setdefault(
-                            (file.uri, definition.names), NamedDefinition(file, definition.names)
-                        )
-            self._named[name] = list(every.values()), _by_owner(every)
+                        every.setdefault((file.uri, definition.names), file)
+            self._named[name] = every, _by_owner(every)
         return self._named[name]
 
     async def definitions(self) -> list[Located]:
@@ -144,7 +135,7 @@ class Tracer:
     async def _matching(self, name: Name) -> list[Located]:
         """The definitions with a qualified name."""
         every, _ = await self._definitions_of(name[-1])
-        files = {one.file.uri: one.file for one in every if _matches(one.file.uri, one.names, name)}
+        files = {uri: file for (uri, names), file in every.items() if _matches(uri, names, name)}
         self._has_more = self._has_more or len(files) > MAX_DEFINING
         return [
             (file, code, definition)
@@ -185,7 +176,7 @@ class Tracer:
     async def _uses(self, name: Name) -> list[Use]:
         """The uses of a name that may refer to definitions with this qualified name."""
         every, owners = await self._definitions_of(name[-1])
-        if every and not any(_matches(one.file.uri, one.names, name) for one in every):
+        if every and not any(_matches(*key, name) for key in every):
             return []
         if name[-1] not in self._used:
             files = sorted(await self._files_holding(name[-1]), key=lambda pair: pair[0].uri)
@@ -202,11 +193,11 @@ class Tracer:
             for file, code, definition in level:
                 if definition.kind == "value" or self._has_ended(steps):
                     continue
-                for callee in await to_thread.run_sync(callees, code, definition):
-                    use = Use(file, code, Occurrence("call", callee.start, callee.receiver, definition))
-                    targets = await self._targets(use, callee.name)
-                    name = ".".join(part for part in (callee.receiver, callee.name) if part)
-                    steps.append(_step("callee", distance, use, name, targets))
+                for name, call in await to_thread.run_sync(callees, code, definition):
+                    use = Use(file, code, call)
+                    targets = await self._targets(use, name)
+                    of = f"{call.receiver}.{name}" if call.receiver else name
+                    steps.append(_step("callee", distance, use, of, targets))
                     for target in targets:
                         # A constructor call does not run the body of the class.
                         is_new = target[2].kind == "function" and target[2].names not in followed
@@ -222,17 +213,17 @@ class Tracer:
         certain = _certain(use.file, use.code, use.one, name, owners)
         is_alone = not use.one.receiver and use.code.language.needs_object
         meant = [
-            one
-            for one in every
-            if may_call(use.code.language, one.file.uri)
-            and ((one.file.uri, one.names) in certain if certain else not is_alone or len(one.names) == 1)
+            (uri, names)
+            for uri, names in every
+            if may_call(use.code.language, uri)
+            and ((uri, names) in certain if certain else not is_alone or len(names) == 1)
         ][:MAX_TARGETS]
-        names = {(one.file.uri, one.names) for one in meant}
+        files = {uri: every[uri, names] for uri, names in meant}
         return [
             (file, code, definition)
-            for file, code in await self._parsed(list({one.file.uri: one.file for one in meant}.values()))
+            for file, code in await self._parsed(list(files.values()))
             for definition in _named(code, name)
-            if definition.kind != "value" and (file.uri, definition.names) in names
+            if definition.kind != "value" and (file.uri, definition.names) in meant
         ]
 
 

@@ -12,9 +12,10 @@ It holds digests instead of tokens, which are long and random, so it is no secre
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -42,8 +43,8 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 # Without capital letters: file systems and people confuse names that differ in them only.
-Name = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9_-]{0,63}\Z")]
-Owner = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{1,64}\Z")]
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+OWNER = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MEMORY_FORM = "it has up to 64 of a-z, 0-9, - and _, the first a letter or digit"
 OWNER_FORM = "it has up to 64 letters, digits, - and _"
 
@@ -54,7 +55,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     path: str = ""
     url: str = ""
     roots: list[str] = []
-    tokens: dict[Owner, Token] = {}
+    tokens: dict[str, Token] = {}
 
 
 class UnknownMemory(SettingsError):
@@ -112,24 +113,16 @@ def _parse(path: Path, content: bytes, settings: Settings) -> dict[str, tuple[En
 
 def _entry(name: str, table: object) -> Entry:
     """Raises _Flawed."""
-    if not _is(name, Name):
+    if not NAME.fullmatch(name):
         raise _Flawed(f"{name!r} is not the name of a memory: {MEMORY_FORM}")
     tokens = table.get("tokens") if isinstance(table, dict) else None
     for owner, token in tokens.items() if isinstance(tokens, dict) else ():
         place = f"[{name}.tokens]"
-        if not _is(owner, Owner):
+        if not OWNER.fullmatch(owner):
             raise _Flawed(f"{owner!r} in {place} is not the name of an owner: {OWNER_FORM}")
         needed = f"right ({', '.join(RIGHTS)}) and sha256 (64 digits, 0-9 and a-f)"
         _converted(token, Token, f"{owner} in {place}", f"it needs {needed}")
     return _converted(table, Entry, f"[{name}]", f"it may have {', '.join(Entry.__struct_fields__)}")
-
-
-def _is(value: object, kind: Any) -> bool:
-    try:
-        msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        return False
-    return True
 
 
 def _converted(value: object, kind: type[T], place: str, wanted: str) -> T:

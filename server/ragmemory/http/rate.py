@@ -25,33 +25,11 @@ class RateLimited(HttpError):
         return {"retry-after": str(self.retry_after)}
 
 
-class Buckets:
-    """Token buckets by address: `rate` tokens a second, up to `burst` of them. Pure."""
-
-    def __init__(self, rate: float, burst: int, max_addresses: int = MAX_ADDRESSES) -> None:
-        self._rate = rate
-        self._burst = burst
-        self._max_addresses = max_addresses
-        # The tokens of an address, and when they were counted; the most recently used is last.
-        self._buckets: dict[str, tuple[float, float]] = {}
-
-    def __len__(self) -> int:
-        return len(self._buckets)
-
-    def wait(self, address: str, now: float) -> float:
-        """Take a token and return 0, or return the seconds until there is one."""
-        tokens, then = self._buckets.pop(address, (float(self._burst), now))
-        tokens = min(self._burst, tokens + (now - then) * self._rate)
-        self._buckets[address] = max(tokens - 1, 0) if tokens >= 1 else tokens, now
-        if len(self._buckets) > self._max_addresses:
-            del self._buckets[next(iter(self._buckets))]
-        return 0 if tokens >= 1 else (1 - tokens) / self._rate
-
-
 class RateLimit:
-    """Counts a request, then passes it on to `authorize`. `rate` is per second and address; 0: no limit.
+    """Counts a request, then passes it on to `authorize`. Token buckets by address.
 
-    After a pause `burst` requests may come at once.
+    A bucket gets `rate` tokens a second; 0: there is no limit. After a pause `burst` requests may come at
+    once.
     """
 
     def __init__(
@@ -62,13 +40,26 @@ class RateLimit:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """`clock` is in seconds."""
-        self._buckets = Buckets(rate, burst) if rate else None
+        self._rate = rate
+        self._burst = burst
         self._authorize = authorize
         self._clock = clock
+        # The tokens of an address, and when they were counted; the most recently used is last.
+        self._buckets: dict[str, tuple[float, float]] = {}
 
     async def __call__(self, scope: Scope, authorization: str | None) -> None:
         """Raises RateLimited, and what `authorize` raises."""
-        if self._buckets is not None and (wait := self._buckets.wait(client_address(scope), self._clock())):
+        if self._rate and (wait := self.wait(client_address(scope))):
             raise RateLimited(ceil(wait))
         if self._authorize is not None:
             await self._authorize(scope, authorization)
+
+    def wait(self, address: str) -> float:
+        """Take a token and return 0, or return the seconds until there is one."""
+        now = self._clock()
+        tokens, then = self._buckets.pop(address, (float(self._burst), now))
+        tokens = min(self._burst, tokens + (now - then) * self._rate)
+        self._buckets[address] = max(tokens - 1, 0) if tokens >= 1 else tokens, now
+        if len(self._buckets) > MAX_ADDRESSES:
+            del self._buckets[next(iter(self._buckets))]
+        return 0 if tokens >= 1 else (1 - tokens) / self._rate

@@ -25,32 +25,23 @@ HEALTH, LIVE, READY = "/health", "/health/live", "/health/ready"
 MCP, SSE, MESSAGES = "/mcp", "/sse", "/messages"
 OPENAPI = "/openapi.json"
 
-# The command that starts `ragmemory`, as the page shows it.
-Command = Sequence[str]
-
 
 def make_app(
-    endpoint: Endpoint,
-    metrics: Metrics,
+    views: Views,
     access: Access,
     limited: Callable[[Authorize | None], Authorize],
     token: str | None,
-    command: Command,
     owner: Endpoint,
     note: Note,
-    why_not_ready: Callable[[], Awaitable[str]],
-    *,
-    plain_form: bool,
-    memories: NamedMemories | None = None,
+    memories: NamedMemories | None,
 ) -> ASGIApp:
-    """The whole application; `plain_form`: whether the endpoint reads it; `memories` have their own tokens.
+    """The whole application; `memories` have their own tokens.
 
     The page and the paths of `/health` need no token: they contain nothing private, and neither a browser nor
     a supervisor has a token. All other paths need it, even paths that do not exist. `owner` serves the bearer
-    of the key in `note`. `limited` adds the limit on requests. `why_not_ready` returns a sentence, or "".
+    of the key in `note`. `limited` adds the limit on requests.
     """
-    needs_token = token is not None
-    views = _Views(endpoint, metrics, command, note.proof, why_not_ready, needs_token, plain_form)
+    endpoint = views.endpoint
     router = Router(
         [
             Route("/", views.home),
@@ -72,7 +63,7 @@ def make_app(
     }
 
     def guard(authorize: Authorize | None) -> Guard:
-        return Guard(access, metrics.count_refused, limited(authorize))
+        return Guard(access, views.metrics.count_refused, limited(authorize))
 
     private, public = guard(None if token is None else SharedToken(token)), guard(None)
     guards = dict.fromkeys(("/", HEALTH, LIVE, READY), public)
@@ -92,16 +83,16 @@ def make_app(
 
 
 @dataclass(frozen=True)
-class _Views:
+class Views:
     """The answers to all requests that are not MCP."""
 
     endpoint: Endpoint
     metrics: Metrics
-    command: Command
+    command: Sequence[str]  # that starts `ragmemory`, as the page shows it
     proof: Callable[[str], str]
-    why_not_ready: Callable[[], Awaitable[str]]
+    why_not_ready: Callable[[], Awaitable[str]]  # returns a sentence, or ""
     needs_token: bool
-    plain_form: bool
+    plain_form: bool  # whether the endpoint reads it
 
     async def home(self, request: Request) -> Response:
         """The page for a browser; the same as JSON for a program."""

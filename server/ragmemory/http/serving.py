@@ -39,7 +39,7 @@ from ragmemory.http.memories import NamedMemories
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.plain import PlainEndpoint
 from ragmemory.http.rate import RateLimit
-from ragmemory.http.routes import MCP, make_app
+from ragmemory.http.routes import MCP, Views, make_app
 from ragmemory.log import json_handler, say
 from ragmemory.mcp.server import OnDemand, make_server
 from ragmemory.mcp.toolsets import ALL
@@ -128,12 +128,12 @@ async def _serve(
     memories = _named_memories(settings, table, limits, form, listening)
     limited = partial(RateLimit, table.requests_per_second, table.burst)
     readiness = Readiness(memory.service, stop.is_set, lambda: memory.has_warmed_up)
-    app = make_app(
-        *(endpoint, metrics, _access(table, token), limited, token, command, owner, note),
-        readiness.why_not,
+    views = Views(
+        *(endpoint, metrics, command, note.proof, readiness.why_not),
+        needs_token=token is not None,
         plain_form=table.plain_form,
-        memories=memories,
     )
+    app = make_app(views, _access(table, token), limited, token, owner, note, memories)
     finish_seconds = ceil(limits.leave_seconds)
     listener = Listener(
         app, ConnectionLimits(table.head_seconds, limits.header_bytes, table.idle_seconds, finish_seconds)

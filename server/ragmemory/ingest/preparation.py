@@ -21,7 +21,7 @@ from ragmemory.ingest.chunking import ChunkerInput, split
 from ragmemory.ingest.documents import has_headings, is_bibtex, is_csv, is_prose
 from ragmemory.ingest.write_queue import LONG, Prepared
 from ragmemory.stores.chunks import Cut, cut_of
-from ragmemory.stores.reuse import Embedded
+from ragmemory.stores.embeddings import Embedded
 from ragmemory.stores.store import Store
 from ragmemory.stores.writing import PAGE, REWRITTEN, StoredDocument, difference
 from ragmemory.text.languages import language_of
@@ -147,7 +147,7 @@ class Preparation:
         ]
         if not again:
             return set()
-        stored = await self._store.cuts([old.number for _, old in again])
+        stored = await self._store.documents.cuts([old.number for _, old in again])
         try:
             max_tokens = await self._longest_chunk()
             cuts = await to_thread.run_sync(
@@ -237,7 +237,7 @@ class Preparation:
         stored = await self._store.embedder()
         if self._embedder.is_costly or stored is None or stored[0] != self._embedder.identity:
             return given  # For a costly embedder, `_embed` looks up all stored embeddings.
-        rows = await self._store.embedded([write.document.uri for write in writes])
+        rows = await self._store.embeddings.of_documents([write.document.uri for write in writes])
         return given | await to_thread.run_sync(by_digest, stored[0], rows) if rows else given
 
     async def _embed(

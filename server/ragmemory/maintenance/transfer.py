@@ -81,7 +81,7 @@ async def _versions(store: Store, uri: str) -> list[PortableVersion]:
 
 async def _vectors(store: Store, uri: str, identity: str, dimensions: int) -> dict[str, str]:
     """The embeddings of a document by what was embedded, without those that were cut off on the disk."""
-    embedded = await to_thread.run_sync(by_digest, identity, await store.embedded([uri]))
+    embedded = await to_thread.run_sync(by_digest, identity, await store.embeddings.of_documents([uri]))
     return {
         digest.hex(): b64encode(vector).decode()
         for digest, vector in embedded.items()
@@ -138,12 +138,10 @@ async def import_documents(
 def _writes(portable: PortableDocument, origin: Origin) -> list[Write] | BadArgument:
     """The writes of the earlier versions, the oldest first, and that of the document."""
     earlier = [] if portable.versions is UNSET else portable.versions
-    writes: list[Write] = []
-    for one in (*(_as_document(version) for version in earlier), portable):
-        write = _write(one, origin)
-        if isinstance(write, BadArgument):
-            return write
-        writes.append(write)
+    try:
+        writes = [_write(one, origin) for one in (*map(_as_document, earlier), portable)]
+    except BadArgument as error:
+        return error
     uri = writes[-1].document.uri
     return [write for write in writes if write.document.uri == uri]
 
@@ -152,15 +150,13 @@ def _as_document(version: PortableVersion) -> PortableDocument:
     return PortableDocument(version.text, version.metadata, version.added_at, places=version.places)
 
 
-def _write(portable: PortableDocument, origin: Origin) -> Write | BadArgument:
-    try:
-        document = make_document(portable.text, portable.metadata)
-        document = replace(document, places=portable.places, machine=portable.machine)
-        added_at = _time("added_at", portable.added_at)
-        updated_at = _time("updated_at", portable.updated_at)
-        known = _known(portable)
-    except BadArgument as error:
-        return error
+def _write(portable: PortableDocument, origin: Origin) -> Write:
+    """Raises BadArgument."""
+    document = make_document(portable.text, portable.metadata)
+    document = replace(document, places=portable.places, machine=portable.machine)
+    added_at = _time("added_at", portable.added_at)
+    updated_at = _time("updated_at", portable.updated_at)
+    known = _known(portable)
     return Write(document, origin, known=known, added_at=added_at, updated_at=updated_at)
 
 

@@ -92,9 +92,10 @@ class Resources:
 
             memory = await self._memory()
             try:
-                found = await (
-                    self._block(memory, document, block) if separator else self._whole(memory, document)
-                )
+                if separator:
+                    found = await self._block(memory, document, block)
+                else:
+                    found = contents(*await memory.documents.read(document))
             except (DocumentNotFound, BlockNotFound):
                 raise ResourceNotFound(uri) from None
         if uri != found.uri:  # Documents and blocks can also be found by their other names.
@@ -111,18 +112,10 @@ class Resources:
                 raise ResourceNotFound(uri) from None
         return changes(document, found)
 
-    async def _whole(self, memory: MemoryService, document: str) -> ResourceContents:
-        return contents(*await memory.documents.read(document))
-
     async def _block(self, memory: MemoryService, document: str, block: str) -> ResourceContents:
-        from ragmemory.ingest.documents import media_type
-
         info, shown = await memory.block_editor.block(document, block)
-        return ResourceContents(
-            uri=block_uri(shown.document_id, shown.block_id),
-            mime_type=media_type(info.uri, info.metadata.get("media_type")),
-            text=shown.text,
-        )
+        uri = block_uri(shown.document_id, shown.block_id)
+        return ResourceContents(uri=uri, mime_type=_mime_type(info), text=shown.text)
 
     async def complete(
         self, template: str, argument: str, typed: str, others: Mapping[str, str]
@@ -169,10 +162,14 @@ def announce_blocks(server: Server, document_id: str, block_ids: Sequence[str]) 
 
 def contents(document: DocumentInfo, text: str) -> ResourceContents:
     """A document with its text, as a resource."""
+    uri = document_uri(document.document_id)
+    return ResourceContents(uri=uri, mime_type=_mime_type(document), text=text)
+
+
+def _mime_type(document: DocumentInfo) -> str:
     from ragmemory.ingest.documents import media_type
 
-    kind = media_type(document.uri, document.metadata.get("media_type"))
-    return ResourceContents(uri=document_uri(document.document_id), mime_type=kind, text=text)
+    return media_type(document.uri, document.metadata.get("media_type"))
 
 
 def changes(document_id: str, difference: Difference) -> ResourceContents:
@@ -184,13 +181,12 @@ def changes(document_id: str, difference: Difference) -> ResourceContents:
 
 def _described(document: DocumentInfo) -> ResourceInfo:
     from ragmcp.protocol.schema.resources import ResourceInfo
-    from ragmemory.ingest.documents import media_type
 
     return ResourceInfo(
         uri=document_uri(document.document_id),
         name=document.uri,
         title=document.title or UNSET,
-        mime_type=media_type(document.uri, document.metadata.get("media_type")),
+        mime_type=_mime_type(document),
         annotations={"lastModified": document.updated_at},
     )
 

@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from ragmemory.errors import EmbedderMismatch
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from ragmemory.embedders import Embedder
     from ragmemory.search.index.errors import DamagedFile
     from ragmemory.search.index.segments import Segment
-    from ragmemory.search.queries import ParsedQuery
+    from ragmemory.search.queries import SearchRequest
     from ragmemory.search.ranking import Scored
     from ragmemory.search.retriever import Retriever
     from ragmemory.settings import RankingSettings
-    from ragmemory.stores.engine import Condition
     from ragmemory.stores.store import Store
     from ragmemory.types.changes import Changes
 
@@ -32,35 +27,6 @@ class BuiltSegment(NamedTuple):
     def segment_of(self, changes: Changes) -> Segment | None:
         """The segment, if it was built from the same chunks."""
         return self.segment if changes.digest == self.digest else None
-
-
-class SearchRequest(NamedTuple):
-    """What one query wants of an index."""
-
-    query: ParsedQuery
-    vector: NDArray[np.float32] | None  # (d,), of `embedder`; None: search by words alone
-    embedder: Embedder
-    filter: Condition | None
-    boosted: set[int]  # ids of the chunks that contain the quoted phrases and prefixes
-    top_k: int
-
-    def vector_for(self, identity: str, dimensions: int) -> NDArray[np.float32] | None:
-        """The vector for an index; None if the embeddings were switched since it was made.
-
-        Raises EmbedderMismatch for other dimensions.
-        """
-        if self.vector is None or self.embedder.identity != identity:
-            return None
-        if len(self.vector) != dimensions:
-            raise EmbedderMismatch(identity, dimensions, identity, len(self.vector))
-        return self.vector
-
-    def search_with(
-        self, retriever: Retriever, vector: NDArray[np.float32] | None, allowed: NDArray[np.int64] | None
-    ) -> list[Scored]:
-        """See `Retriever.search`. Blocking."""
-        scale, pieces = self.embedder.scale, self.embedder.pieces
-        return retriever.search(self.query, vector, allowed, self.boosted, self.top_k, scale, pieces)
 
 
 class Searcher(Protocol):

@@ -29,12 +29,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ragmemory.embedders.calibration import CosineScale
     from ragmemory.search.index.bigrams import WordSequences
     from ragmemory.search.index.bm25 import BM25Scores
     from ragmemory.search.index.candidates import CandidateIndex
     from ragmemory.search.index.chunk_index import ChunkIndex
-    from ragmemory.search.queries import ParsedQuery
+    from ragmemory.search.queries import SearchRequest
 
 # Best passages by words in which the coverage of the question is measured.
 CLEARLY_BEST = 5
@@ -77,70 +76,69 @@ class Retriever:
         }
         return {word: others for word, others in similar.items() if others}
 
-    def search(
-        self,
-        query: ParsedQuery,
-        vector: NDArray[np.float32] | None,
-        allowed: NDArray[np.int64] | None,
-        boosted: set[int],
-        top_k: int,
-        scale: CosineScale,
-        pieces: Callable[[str], int],
-    ) -> list[Scored]:
+    def search(self, request: SearchRequest, allowed: NDArray[np.int64] | None) -> list[Scored]:
         """The best `top_k` chunks, best first, without copies; no score exceeds the one before it.
 
-        `vector` is (d,) float32, unit length; None searches by words alone. `allowed` are the ids of the
-        chunks that match the filter; None allows all. `boosted` are the ids of the chunks that contain the
-        quoted phrases and prefixes; they come first. `scale` is that of the vectors' model, and `pieces`
-        says which words it knows.
+        `allowed` are the ids of the chunks that match the filter; None allows all.
         """
-        index = self.index
+        index, text, vector = self.index, request.query.text, request.vector
         index.checking.end()
         excluded = index.rows.excluded
         if allowed is not None:
             others = np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed))
             excluded = union(excluded, others)
         by_meaning = None if vector is None else index.vectors.begin(vector, excluded)
-        lexical = index.bm25.search(query_terms(query.text), excluded)
-        first = self._boosted_rows(boosted, excluded, lexical)
+        lexical = index.bm25.search(query_terms(text), excluded)
+        first = self._boosted_rows(request.boosted, excluded, lexical)
         by_words = lexical.best(self.settings.candidates)
-        parts = [first, by_words]
         similarity = by_meaning() if by_meaning else None
-        if similarity:
-            parts.append(similarity.best(self.settings.candidates))
-        rows = distinct(np.concatenate(parts))
+        near = similarity.best(self.settings.candidates) if similarity else by_words[:0]
+        rows = distinct(np.concatenate([first, by_words, near]))
         if not len(rows):
             return []
         sequences = index.sequences.of(rows)
         frequencies = lexical.frequencies(rows)
         bm25 = lexical.at(rows, frequencies)
-        bm25 += self.settings.pair_weight * self._pair_scores(query.text, rows, sequences)
+        bm25 += self.settings.pair_weight * self._pair_scores(text, rows, sequences)
         cosines = similarity.at(rows) if similarity else None
         fused = bm25
         if cosines is not None:
             held = frequencies[:, rows.searchsorted(by_words[:CLEARLY_BEST])] > 0
-            fused = fuse(cosines, bm25, self._alpha(query.text, lexical.coverage(held, 0.5), pieces))
+            fused = fuse(
+                cosines, bm25, self._alpha(text, lexical.coverage(held, 0.5), request.embedder.pieces)
+            )
         is_boosted = is_among(rows, np.sort(first))
         # The parts of a single name are common words, and its cosines differ by noise only.
-        is_lacking = ~(frequencies > 0).all(axis=0) & is_one_word(query.text)
+        is_lacking = ~(frequencies > 0).all(axis=0) & is_one_word(text)
         tiers = 2 * ~is_boosted + is_lacking
         order = np.lexsort((-fused, tiers))  # Ties are in the order of rows.
-        best = without_copies(((place, sequences.pairs(place)) for place in order.tolist()), top_k)
+        best = without_copies(((place, sequences.pairs(place)) for place in order.tolist()), request.top_k)
         held = frequencies[:, best] > 0
-        words = content_words(query.text)
+        words = content_words(text)
         # Without content words no passage can be relevant.
         coverage = lexical.coverage(held) if words else np.zeros(len(best), np.float32)
-        placed, mean = None, 0.0
-        if cosines is not None and vector is not None:
-            placed = scale.to_local(cosines[best])
-            mean = scale.to_local(np.full(1, index.vectors.mean_cosine(vector))).item()
-        scores = np.minimum.accumulate(relevance(coverage, placed, mean, is_boosted[best]))
+        near_cosines = None if cosines is None else cosines[best]
+        scores = np.minimum.accumulate(self._relevance(request, coverage, near_cosines, is_boosted[best]))
         best_rows, places = np.unique(rows[best], return_inverse=True)
         ids = index.rows.take(best_rows, lambda segment: segment.chunk_ids)[places]
         holding = _words_of(words, [term.name for term in lexical.terms], held)
         found = zip(ids.tolist(), scores.tolist(), holding, strict=True)
         index.checking.begin()
         return [Scored(*one) for one in found]
+
+    def _relevance(
+        self,
+        request: SearchRequest,
+        coverage: NDArray[np.float32],
+        cosines: NDArray[np.float32] | None,
+        is_boosted: NDArray[np.bool_],
+    ) -> NDArray[np.float32]:
+        """See `ranking.relevance`; the cosines are those of the model, None without a vector."""
+        if cosines is None or request.vector is None:
+            return relevance(coverage, None, 0.0, is_boosted)
+        to_local = request.embedder.scale.to_local
+        mean = to_local(np.full(1, self.index.vectors.mean_cosine(request.vector))).item()
+        return relevance(coverage, to_local(cosines), mean, is_boosted)
 
     def _alpha(self, text: str, coverage: NDArray[np.float32], pieces: Callable[[str], int]) -> float:
         words = telling_words(text)

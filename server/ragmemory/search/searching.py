@@ -19,8 +19,8 @@ from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderUnavailable, MemoryDamaged, RerankerUnavailable
 from ragmemory.limits import MAX_HITS, MAX_SOUGHT_PASSAGES
 from ragmemory.search.index.errors import DamagedFile
-from ragmemory.search.indexing import Indexing, Searcher, SearchRequest
-from ragmemory.search.queries import ParsedQuery, parse
+from ragmemory.search.indexing import Indexing, Searcher
+from ragmemory.search.queries import ParsedQuery, SearchRequest, parse
 from ragmemory.search.result_text import MAX_TURNS, MORE_FACTOR, TEXT_CHARACTERS, more_turns, readable
 from ragmemory.stores.code import IS_CODE
 from ragmemory.stores.engine import Condition

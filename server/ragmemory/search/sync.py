@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from ragmemory.errors import RagMemoryError
 from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import IndexFolder
-from ragmemory.search.indexing import BuiltSegment, SearchRequest, embedder_of
+from ragmemory.search.indexing import BuiltSegment, embedder_of
 from ragmemory.settings import RankingSettings
 from ragmemory.stores.store import Store
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ragmemory.search.index.chunk_index import ChunkIndex
     from ragmemory.search.index.saving import SavedIndex
     from ragmemory.search.publishing import SharedIndex
+    from ragmemory.search.queries import SearchRequest
     from ragmemory.search.ranking import Scored
     from ragmemory.search.retriever import Retriever
 
@@ -285,14 +286,13 @@ class IndexSync:
 
     def _drop_damaged(self, error: DamagedFile) -> None:
         """Stop using a damaged file; the next update reads its chunks from the store."""
-        damaged: DamagedFile | None = error
-        while damaged is not None and self._index is not None:
-            self._saved.set_aside(damaged.path, damaged)
+        while self._index is not None:
+            self._saved.set_aside(error.path, error)
             try:
-                self._index.drop(damaged.path)
-                damaged = None
+                self._index.drop(error.path)
+                break
             except DamagedFile as another:
-                damaged = another
+                error = another
         self._note_loss()
 
     async def _merge(self) -> None:
@@ -402,16 +402,17 @@ class IndexSync:
 
         from ragmemory.search.index.vectors import ALL_EXACT
 
-        allowed = await self._store.passages.allowed(request.filter) if request.filter else None
+        allowed = None
+        if request.filter:
+            allowed = np.array(await self._store.passages.allowed(request.filter), np.int64)
         self._searched_at = anyio.current_time()
         if self._idle_wait is not None:
             self._idle_wait.deadline = self._searched_at + _IDLE_SECONDS
         async with self._index_lock:
             if self._index is None:
                 return []
-            vector = request.vector_for(self.identity, self._index.dimensions)
-            ids = None if allowed is None else np.array(allowed, np.int64)
-            search = partial(request.search_with, self.retriever, vector, ids)
+            request = request.for_index(self.identity, self._index.dimensions)
+            search = partial(self.retriever.search, request, allowed)
             # A small index takes less than 2 ms: a thread would add a tenth to a query.
             is_short = len(self._index.rows) <= ALL_EXACT
             return search() if is_short else await to_thread.run_sync(search)

@@ -14,7 +14,7 @@ from ragmemory.stores import meta, reuse
 from ragmemory.stores.engine import Connection, FulltextRow
 from ragmemory.types.writes import Chunk, Document, Embedding
 
-_COLUMNS = (
+COLUMNS = (
     *("chunk_id", "document", "heading", "start_line", "end_line"),
     *("text", "context", "surroundings", "places", "headings"),
 )
@@ -61,7 +61,7 @@ async def insert(
         for chunk_id, pair in enumerate(embedded, last_id + 1):
             yield chunk_id, *pair
 
-    await connection.insert_many("chunks", _COLUMNS, chunk_rows())
+    await connection.insert_many("chunks", COLUMNS, chunk_rows())
     await connection.insert_many(table, ("chunk_id", "vector", "input"), embedding_rows())
     if table != "embeddings":
         empty = ((row[0], b"") for row in embedding_rows())
@@ -91,20 +91,6 @@ def cut_of(document: Document, chunk: Chunk) -> Cut:
     return Cut(*lines, chunk.end - chunk.start, *above, places, encode_places(chunk.headings))
 
 
-async def cuts_of(connection: Connection, numbers: Sequence[int]) -> dict[int, list[Cut]]:
-    """The cuts of some stored documents, by document number."""
-    condition, parameters = connection.dialect.among("document", numbers)
-    rows = await connection.execute_fetchall(
-        "SELECT document, start_line, end_line, length(text), heading, context, surroundings, places,"
-        f" headings FROM chunks WHERE {condition} ORDER BY chunk_id",
-        parameters,
-    )
-    cuts: dict[int, list[Cut]] = {number: [] for number in numbers}
-    for number, *rest in rows:
-        cuts[number].append(Cut(*rest))
-    return cuts
-
-
 # Document number → (chunk_id, heading, text, places) of each chunk, in order.
 Texts = dict[int, list[tuple[int, str, str, str]]]
 
@@ -118,7 +104,7 @@ async def texts_of(connection: Connection, numbers: Sequence[int]) -> Texts:
     )
     texts: Texts = {number: [] for number in numbers}
     for number, *rest in rows:
-        texts[number].append((rest[0], rest[1], rest[2], rest[3]))
+        texts[number].append(tuple(rest))
     return texts
 
 

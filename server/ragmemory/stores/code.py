@@ -75,10 +75,8 @@ class CodeStore(StorePart):
     async def counts(self) -> dict[str, int]:
         """The number of files of each language, the most frequent first."""
         condition, parameters = IS_CODE
-        rows = await self._engine.read(
-            f"SELECT uri FROM documents WHERE hidden = 0 AND {condition}", parameters
-        )
-        found = Counter(language.name for (uri,) in rows if (language := language_of(uri)))
+        uris = await self._column(f"SELECT uri FROM documents WHERE hidden = 0 AND {condition}", parameters)
+        found = Counter(language.name for uri in uris if (language := language_of(uri)))
         return dict(found.most_common())
 
     @property

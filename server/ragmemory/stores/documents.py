@@ -133,15 +133,12 @@ class DocumentStore(StorePart):
     async def read(self, document: str) -> tuple[DocumentInfo, str]:
         """A document and its text. Raises DocumentNotFound."""
         info = await self.find(document)
-        return info, await self.text(info.document_id)
-
-    async def text(self, document_id: str) -> str:
-        """The whole text of a document."""
-        async with self._engine.reading() as connection:
-            rows = await connection.execute_fetchall(
-                "SELECT number FROM documents WHERE document_id = ?", [document_id]
-            )
-            return "".join([(await chunks.text_of(connection, row[0]))[0] for row in rows])
+        texts = await self._column(
+            "SELECT text FROM documents JOIN chunks ON document = number WHERE document_id = ?"
+            " ORDER BY chunk_id",
+            [info.document_id],
+        )
+        return info, "".join(texts)
 
     async def named(self, words: str, limit: int) -> list[DocumentInfo]:
         """The documents whose uri or title contains `words`, in either case of ASCII letters.
@@ -209,6 +206,19 @@ class DocumentStore(StorePart):
     async def file(self, uri: str) -> StoredFile | None:
         """What is stored of this file."""
         return (await self.files([uri])).get(uri)
+
+    async def cuts(self, numbers: Sequence[int]) -> dict[int, list[chunks.Cut]]:
+        """How documents are cut into chunks, by document number."""
+        condition, parameters = self._engine.dialect.among("document", numbers)
+        rows = await self._engine.read(
+            "SELECT document, start_line, end_line, length(text), heading, context, surroundings, places,"
+            f" headings FROM chunks WHERE {condition} ORDER BY chunk_id",
+            parameters,
+        )
+        cuts: dict[int, list[chunks.Cut]] = {number: [] for number in numbers}
+        for number, *rest in rows:
+            cuts[number].append(chunks.Cut(*rest))
+        return cuts
 
     async def set_stamps(self, stamps: Mapping[str, tuple[str, bytes]]) -> None:
         """Set the stamps of documents, by uri, if their text still has this digest.

@@ -1,4 +1,4 @@
-"""The embeddings and texts of a sample of the documents, of which a map is made."""
+"""The embeddings of documents; and those, with texts, of a sample of which a map is made."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ragmemory.stores.engine import StorePart
+from ragmemory.types.writes import Embedding
+
+# Title, heading, surroundings, text after its context, embedding: of one stored chunk.
+Embedded = tuple[str, str, str, str, Embedding]
 
 
 class Sampled(NamedTuple):
@@ -27,6 +31,17 @@ class EmbeddingStore(StorePart):
             [limit],
         )
         return [Sampled(*row) for row in rows]
+
+    async def of_documents(self, uris: Sequence[str]) -> Sequence[Embedded]:
+        """The embedded chunks of some documents."""
+        dialect = self._engine.dialect
+        return await self._engine.read(
+            "SELECT title, heading, surroundings, context || text, vector"
+            f" FROM documents {dialect.ordered_join} chunks ON document = number"
+            " JOIN embeddings USING(chunk_id)"
+            f" WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
+            uris,
+        )
 
     async def vectors(self, numbers: Sequence[int], most: int) -> list[tuple[int, bytes]]:
         """Embeddings of some documents, each with its document's number."""

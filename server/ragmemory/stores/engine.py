@@ -11,6 +11,9 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
+from anyio import sleep_forever
+from anyio.lowlevel import checkpoint
+
 from ragcommon.contract.maintenance import Verified
 
 # Called with what is done, what there is to do (None: unknown), and what is being checked.
@@ -120,7 +123,7 @@ class Dialect(Protocol):
 
 
 class Engine(Protocol):
-    """One memory. Opens at the first use.
+    """One memory, the base of both engines. Opens at the first use.
 
     Every method raises MemoryUnusable, MemoryBusy, MemoryDamaged, NotAMemory or MemoryTooNew if it does not
     work; writing also MemoryFull and MemoryReadOnly.
@@ -146,6 +149,16 @@ class Engine(Protocol):
     lock_seconds: float
     """How long transactions have waited for the lock on the memory, in all."""
 
+    def __init__(self, path: Path, place: str, machine: str = "") -> None:
+        self.path = path
+        self.place = place
+        self.machine = machine
+        self.on_opening = lambda: None
+        self.on_open = checkpoint
+        self.on_commit = lambda: None
+        self.openings = 0
+        self.lock_seconds = 0.0
+
     @property
     def dialect(self) -> Dialect:
         """The SQL of this engine."""
@@ -153,6 +166,7 @@ class Engine(Protocol):
     @property
     def connections(self) -> Connections | None:
         """The connections to a server; None without one."""
+        return None
 
     @property
     def is_open(self) -> bool:
@@ -176,6 +190,8 @@ class Engine(Protocol):
 
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> Sequence[Row]:
         """All rows of one SELECT."""
+        async with self.reading() as connection:
+            return await connection.execute_fetchall(sql, parameters)
 
     def transaction(self, *, ordered: bool = True) -> AbstractAsyncContextManager[Connection]:
         """One transaction, alone among all processes; on return it is on the disk.
@@ -195,9 +211,11 @@ class Engine(Protocol):
 
     async def send_hint(self) -> None:
         """Tell other processes that this one has committed, if the engine can."""
+        return
 
-    async def listen(self, on_hint: Callable[[], object]) -> None:
+    async def listen(self, on_hint: Callable[[], object]) -> None:  # noqa: ARG002
         """Call `on_hint` now, and when another process has sent a hint; some are lost. Never returns."""
+        await sleep_forever()
 
     async def size(self) -> int:
         """Bytes on the disk."""

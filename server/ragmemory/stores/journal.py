@@ -227,10 +227,10 @@ class JournalStore(StorePart):
     async def not_writes(self, seqs: Sequence[int]) -> list[int]:
         """Those of some numbers that are not writes: undos, or no entries at all."""
         condition, parameters = self._engine.dialect.among("seq", seqs)
-        rows = await self._engine.read(
+        writes = await self._column(
             f"SELECT seq FROM journal WHERE {condition} AND action <> 'restored'", parameters
         )
-        return sorted(set(seqs) - {row[0] for row in rows})
+        return sorted(set(seqs).difference(writes))
 
     async def is_undone(self, seq: int) -> bool:
         """Whether the write with this number is undone."""

@@ -18,8 +18,8 @@ _NOT_OF_INDEX = ("next_", "kept_")
 
 async def fingerprint(connection: Connection) -> str:
     """Identifies what an index is derived from: the memory, its embedder, and the last reembedding."""
-    rows = await connection.execute_fetchall("SELECT key, value FROM meta ORDER BY key")
-    return " ".join(f"{key}={value}" for key, value in rows if not key.startswith(_NOT_OF_INDEX))
+    found = sorted((await values(connection)).items())
+    return " ".join(f"{key}={value}" for key, value in found if not key.startswith(_NOT_OF_INDEX))
 
 
 async def require_embedder(connection: Connection, identity: str, dimensions: int) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from io import StringIO
 from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
@@ -78,18 +79,8 @@ def clipped(text: str, start: int, end: int | None) -> str:
 
     Lines end with a line feed alone, as everywhere in memory.
     """
-    begin = _after_lines(text, start)
-    return text[begin:] if end is None else text[begin : _after_lines(text, end)]
-
-
-def _after_lines(text: str, count: int) -> int:
-    """The offset after `count` line feeds, or the end of the text."""
-    offset = 0
-    for _ in range(count):
-        offset = text.find("\n", offset) + 1
-        if not offset:
-            return len(text)
-    return offset
+    lines = list(StringIO(text))
+    return "".join(lines[max(start, 0) : None if end is None else max(end, 0)])
 
 
 async def _chunks(connection: Connection, document_id: str, first: int, batch: int) -> AsyncIterator[_Chunk]:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from msgspec.structs import replace
+
 from ragcommon.contract.documents import Passage
 from ragcommon.contract.search import Hit
 from ragcommon.errors import DECODE_ERRORS
@@ -83,7 +85,7 @@ class PassageStore(StorePart):
     async def _spelling(self, word: str, chunk_id: int) -> str:
         """A word as a chunk has it, in lower case with its accents."""
         with suppress(MemoryDamaged):
-            for hit in _ranked(await self._passages({chunk_id: 0.0})):
+            for hit in await self._hits({chunk_id: 0.0}):
                 text = unicodedata.normalize("NFC", f"{hit.title} {hit.heading} {hit.full_text}")
                 return next((plain for plain in plain_words(text) if words(plain) == [word]), word)
         return word
@@ -94,17 +96,17 @@ class PassageStore(StorePart):
         A chunk that cannot be read is left out, too, and the error is returned. It is raised if none can be.
         """
         try:
-            return _ranked(await self._passages(scores)), None
+            return await self._hits(scores), None
         except MemoryDamaged as error:
             damage = error
-        passages: list[list[Any]] = []
+        hits: list[Hit] = []
         for chunk_id, score in scores.items():
             with suppress(MemoryDamaged):
-                passages += await self._passages({chunk_id: score})
-        if not passages:
+                hits += await self._hits({chunk_id: score})
+        if not hits:
             raise damage
         logger.warning("Passages were left out of an answer. %s %s", damage, damage.hint)
-        return _ranked(passages), damage
+        return [replace(hit, rank=rank) for rank, hit in enumerate(hits, 1)], damage
 
     async def around(self, chunk_id: int, before: int = 0, after: int = 0) -> list[Passage]:
         """A chunk with its neighbours, in the order of their document. Raises ChunkNotFound."""
@@ -139,8 +141,8 @@ class PassageStore(StorePart):
             turns[chunk_id][near] = text
         return {chunk_id: near for chunk_id, near in turns.items() if near}
 
-    async def _passages(self, scores: dict[int, float]) -> list[list[Any]]:
-        """The fields of a hit without its rank, for each chunk that is found."""
+    async def _hits(self, scores: dict[int, float]) -> list[Hit]:
+        """The chunks that are found, in the order of the scores. Raises MemoryDamaged."""
         condition, parameters = self._engine.dialect.among("chunk_id", list(scores))
         rows = await self._engine.read(
             "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, context,"
@@ -150,10 +152,11 @@ class PassageStore(StorePart):
             parameters,
         )
         found = {row[0]: row for row in rows}
-        return [self._hit(score, found[chunk_id]) for chunk_id, score in scores.items() if chunk_id in found]
+        ids = filter(found.get, scores)
+        return [self._hit(rank, scores[one], found[one]) for rank, one in enumerate(ids, 1)]
 
-    def _hit(self, score: float, row: Sequence[Any]) -> list[Any]:
-        """The fields of a hit without its rank. Raises MemoryDamaged."""
+    def _hit(self, rank: int, score: float, row: Sequence[Any]) -> Hit:
+        """Raises MemoryDamaged."""
         *fields, context, stored, surroundings, written_by, headings, metadata = row
         uri, title, start, end = row[2], row[3], row[5], row[6]
         try:
@@ -161,18 +164,8 @@ class PassageStore(StorePart):
         except (*DECODE_ERRORS, TypeError) as error:
             raise MemoryDamaged(self._engine.place, str(error), "the places of a chunk") from error
         where = location(file_name(uri, title), [(start, end)], places)
-        return [
-            score,
-            *fields,
+        rest: list[Any] = [
             decode_metadata(metadata, self._engine.place, "the metadata of a document"),
-            context,
-            where,
-            places,
-            surroundings,
-            written_by,
-            inside,
+            *(context, where, places, surroundings, written_by, inside),
         ]
-
-
-def _ranked(passages: Sequence[Sequence[Any]]) -> list[Hit]:
-    return [Hit(rank, *fields) for rank, fields in enumerate(passages, 1)]
+        return Hit(rank, score, *fields, *rest)

@@ -18,21 +18,6 @@ MAX_REMOVED = 20_000
 # Older releases of SQLite take 999 parameters.
 _PARAMETERS = 900
 
-# Title, heading, surroundings, text after its context, embedding: of one stored chunk.
-Embedded = tuple[str, str, str, str, Embedding]
-
-
-async def embedded(connection: Connection, uris: Sequence[str]) -> list[Embedded]:
-    """The embedded chunks of some documents."""
-    rows = await connection.execute_fetchall(
-        "SELECT title, heading, surroundings, context || text, vector"
-        f" FROM documents {connection.dialect.ordered_join} chunks ON document = number"
-        " JOIN embeddings USING(chunk_id)"
-        f" WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
-        uris,
-    )
-    return [(row[0], row[1], row[2], row[3], row[4]) for row in rows]
-
 
 async def find(connection: Connection, inputs: Sequence[bytes]) -> dict[bytes, Embedding]:
     """The embeddings that are stored for these digests."""

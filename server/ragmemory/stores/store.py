@@ -13,9 +13,8 @@ from pathlib import Path
 from ragcommon.contract.documents import Forgotten
 from ragcommon.contract.history import Origin
 from ragcommon.contract.maintenance import Stats
-from ragmemory.stores import chunks, meta, reuse, writing
+from ragmemory.stores import meta, reuse, writing
 from ragmemory.stores.changes import ChangeStore
-from ragmemory.stores.chunks import Cut
 from ragmemory.stores.code import CodeStore
 from ragmemory.stores.documents import DocumentStore
 from ragmemory.stores.embeddings import EmbeddingStore
@@ -64,17 +63,18 @@ class Store:
         None if the write has no chunks but needs them, an error if this write alone failed: UndoConflict,
         EmbedderMismatch, NotStored.
         """
-        arguments = writes, embedder, datetime.now(UTC), self._undo_depth
+        at = datetime.now(UTC)
         async with self.engine.transaction() as connection:
+            batch = writing.Writing(connection, at, self._undo_depth)
             await connection.execute("SAVEPOINT batch")
             try:
-                return await writing.write_batch(connection, *arguments)
+                return await batch.write_batch(writes, embedder)
             except Exception as error:
                 if self.engine.concerns_all(error):
                     raise
             # One write failed: repeat the others without it.
             await connection.execute("ROLLBACK TO batch")
-            return await writing.write_each(connection, *arguments, self.engine)
+            return await batch.write_each(writes, embedder, self.engine)
 
     async def remove(
         self, removals: Mapping[str, int | None], origin: Origin, machine: str | None = None
@@ -84,23 +84,13 @@ class Store:
         With `machine`, those that it has loaded. Raises UndoConflict; then nothing is deleted.
         """
         async with self.engine.transaction() as connection:
-            arguments = removals, origin, machine, datetime.now(UTC), self._undo_depth
-            return await writing.remove(connection, *arguments)
+            batch = writing.Writing(connection, datetime.now(UTC), self._undo_depth)
+            return await batch.remove(removals, origin, machine)
 
     async def find(self, uris: Sequence[str]) -> dict[str, writing.StoredDocument]:
         """The documents stored under these uris."""
         async with self.engine.reading() as connection:
             return await writing.find(connection, uris)
-
-    async def cuts(self, numbers: Sequence[int]) -> dict[int, list[Cut]]:
-        """How documents are cut into chunks, by document number."""
-        async with self.engine.reading() as connection:
-            return await chunks.cuts_of(connection, numbers)
-
-    async def embedded(self, uris: Sequence[str]) -> list[reuse.Embedded]:
-        """The embedded chunks of some documents, with the embeddings."""
-        async with self.engine.reading() as connection:
-            return await reuse.embedded(connection, uris)
 
     async def embeddings_of(self, inputs: Sequence[bytes]) -> dict[bytes, Embedding]:
         """The stored embeddings by the digests of their inputs."""

@@ -85,14 +85,18 @@ def are_sound(vectors: Sequence[object], dimensions: int) -> list[bool]:
     """Which are embeddings: of these dimensions, and of unit length, or zeros for a text without words."""
     import numpy as np
 
-    blobs = [vector if isinstance(vector, bytes) else b"" for vector in vectors]
-    sized = [len(blob) == 2 * dimensions > 0 for blob in blobs]
-    joined = b"".join(blob for blob, is_sized in zip(blobs, sized, strict=True) if is_sized)
-    matrix = np.frombuffer(joined, "<f2").reshape(-1, max(1, dimensions)).astype(np.float32)
+    if not dimensions:
+        return [False] * len(vectors)
+    no_embedding = np.full(dimensions, np.nan, "<f2").tobytes()
+    blobs = [
+        vector if isinstance(vector, bytes) and len(vector) == len(no_embedding) else no_embedding
+        for vector in vectors
+    ]
+    matrix = np.frombuffer(b"".join(blobs), "<f2").reshape(-1, dimensions).astype(np.float32)
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(matrix, axis=1)
-        is_unit = iter(((np.abs(lengths - 1) < _ROUNDING) | (lengths == 0)).tolist())
-    return [is_sized and next(is_unit) for is_sized in sized]
+        is_sound: list[bool] = ((np.abs(lengths - 1) < _ROUNDING) | (lengths == 0)).tolist()
+    return is_sound
 
 
 def decode_metadata(stored: str, memory: str, place: str) -> Metadata:

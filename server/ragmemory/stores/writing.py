@@ -107,73 +107,147 @@ class _Step(NamedTuple):
         return self.write.staged.chunks if self.write.staged else len(self.write.chunks or ())
 
 
-async def write_each(
-    connection: Connection,
-    writes: Sequence[Write],
-    embedder: tuple[str, int] | None,
-    at: datetime,
-    undo_depth: int,
-    engine: Engine,
-) -> list[Outcome]:
-    """Like `write_batch`, but a failed write is rolled back, and its error is its outcome.
+class Writing(NamedTuple):
+    """Writes and removes documents in one transaction, `at` a time."""
 
-    Slower: several statements for each document. Raises errors that concern the whole memory.
-    """
-    outcomes: list[Outcome] = []
-    for write in writes:
-        await connection.execute("SAVEPOINT one_write")
-        try:
-            outcomes += await write_batch(connection, [write], embedder, at, undo_depth)
-        except Exception as error:
-            if engine.concerns_all(error):
-                raise
-            if not isinstance(error, RagMemoryError):
-                logger.warning("%s could not be stored", write.document.uri, exc_info=error)
-            await connection.execute("ROLLBACK TO one_write")
-            outcomes.append(engine.error_of_write(error, write.document.uri))
-        await connection.execute("RELEASE one_write")
-    return outcomes
+    connection: Connection
+    at: datetime
+    undo_depth: int
 
+    async def write_each(
+        self, writes: Sequence[Write], embedder: tuple[str, int] | None, engine: Engine
+    ) -> list[Outcome]:
+        """Like `write_batch`, but a failed write is rolled back, and its error is its outcome.
 
-async def write_batch(
-    connection: Connection,
-    writes: Sequence[Write],
-    embedder: tuple[str, int] | None,
-    at: datetime,
-    undo_depth: int,
-) -> list[Outcome]:
-    """Write documents with different uris; the outcomes are in the same order.
+        Slower: several statements for each document. Raises errors that concern the whole memory.
+        """
+        outcomes: list[Outcome] = []
+        for write in writes:
+            await self.connection.execute("SAVEPOINT one_write")
+            try:
+                outcomes += await self.write_batch([write], embedder)
+            except Exception as error:
+                if engine.concerns_all(error):
+                    raise
+                if not isinstance(error, RagMemoryError):
+                    logger.warning("%s could not be stored", write.document.uri, exc_info=error)
+                await self.connection.execute("ROLLBACK TO one_write")
+                outcomes.append(engine.error_of_write(error, write.document.uri))
+            await self.connection.execute("RELEASE one_write")
+        return outcomes
 
-    `embedder` is the identity and dimensions of the embeddings. Raises EmbedderMismatch.
+    async def write_batch(self, writes: Sequence[Write], embedder: tuple[str, int] | None) -> list[Outcome]:
+        """Write documents with different uris; the outcomes are in the same order.
 
-    An outcome is None if the write has no chunks but needs them, because the document was changed or removed
-    since the caller compared it; an UndoConflict if an undo came too late, a StaleVersion if an edit did.
-    """
-    table: meta.Table = "embeddings"
-    if embedder and any(write.embeddings for write in writes):
-        table = await meta.require_embedder(connection, *embedder)
-    stored = await find(connection, [write.document.uri for write in writes])
-    [(last_number,)] = await connection.execute_fetchall("SELECT coalesce(max(number), 0) FROM documents")
-    new_numbers = count(last_number + 1)
-    conflicts = await _conflicts(connection, writes)
-    steps: list[_Step] = []
-    outcomes: list[Outcome] = []
-    for write in writes:
-        document, old = write.document, stored.get(write.document.uri)
-        missing = difference(document, old)
-        if document.uri in conflicts:
-            outcomes.append(conflicts[document.uri])
-        elif missing == "nothing" and old and write.undoes is None:
-            outcomes.append(Injected(document.document_id, document.uri, "unchanged", old.chunks))
-        elif missing in REWRITTEN and not await _has_chunks(connection, write):
-            outcomes.append(None)
-        else:
-            steps.append(step := _step(write, old, new_numbers, missing))
-            outcomes.append(Injected(document.document_id, document.uri, step.status, step.chunks))
-    if steps:
-        await _write(connection, steps, table, at, undo_depth)
-        await _finish_edits(connection, [step.write for step in steps])
-    return outcomes
+        `embedder` is the identity and dimensions of the embeddings. Raises EmbedderMismatch.
+
+        An outcome is None if the write has no chunks but needs them, because the document was changed or
+        removed since the caller compared it; an UndoConflict if an undo came too late, a StaleVersion if an
+        edit did.
+        """
+        table: meta.Table = "embeddings"
+        if embedder and any(write.embeddings for write in writes):
+            table = await meta.require_embedder(self.connection, *embedder)
+        stored = await find(self.connection, [write.document.uri for write in writes])
+        [(last_number,)] = await self.connection.execute_fetchall(
+            "SELECT coalesce(max(number), 0) FROM documents"
+        )
+        new_numbers = count(last_number + 1)
+        conflicts = await _conflicts(self.connection, writes)
+        steps: list[_Step] = []
+        outcomes: list[Outcome] = []
+        for write in writes:
+            document, old = write.document, stored.get(write.document.uri)
+            missing = difference(document, old)
+            if document.uri in conflicts:
+                outcomes.append(conflicts[document.uri])
+            elif missing == "nothing" and old and write.undoes is None:
+                outcomes.append(Injected(document.document_id, document.uri, "unchanged", old.chunks))
+            elif missing in REWRITTEN and not await _has_chunks(self.connection, write):
+                outcomes.append(None)
+            else:
+                steps.append(step := _step(write, old, new_numbers, missing))
+                outcomes.append(Injected(document.document_id, document.uri, step.status, step.chunks))
+        if steps:
+            await self._write(steps, table)
+            await _finish_edits(self.connection, [step.write for step in steps])
+        return outcomes
+
+    async def remove(
+        self, removals: Mapping[str, int | None], origin: Origin, machine: str | None
+    ) -> list[Forgotten]:
+        """Delete documents: by uri, the entry that this undoes. Raises UndoConflict.
+
+        With `machine`, those that it has loaded. One that does not exist is left out, which also completes an
+        undo.
+        """
+        connection = self.connection
+        stored = await find(connection, list(removals))
+        absent = [undoes for uri, undoes in removals.items() if uri not in stored and undoes is not None]
+        await journal.mark_undone(connection, absent)
+        documents = [one for one in stored.values() if machine in (None, one.machine)]
+        if not documents:
+            return []
+        texts = await _texts(connection, documents)
+        entries = []
+        for one in documents:
+            undoes = removals[one.uri]
+            action = "removed" if undoes is None else "restored"
+            before = _undo_data(texts, one) if self._keeps_text(undoes) else None
+            entries.append(journal.NewEntry(action, one.document_id, one.uri, origin, before, undoes))
+        await journal.record(connection, entries, self.at, self.undo_depth)
+        await _delete_chunks(connection, documents, texts)
+        await _delete_documents(connection, documents)
+        return [Forgotten(one.document_id, one.uri, one.chunks) for one in documents]
+
+    async def _write(self, steps: list[_Step], table: meta.Table) -> None:
+        connection = self.connection
+        replaced = [step.stored for step in steps if step.stored and step.number != step.stored.number]
+        old = [step.stored for step in steps if step.stored]
+        texts = await _texts(connection, old)
+        entries = (entry for step in steps for entry in self._entries(step, texts))
+        await journal.record(connection, entries, self.at, self.undo_depth)
+        await _delete_chunks(
+            connection, [step.stored for step in steps if step.stored and step.rewritten], texts
+        )
+        await _delete_documents(connection, replaced)
+        await connection.executemany(
+            "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
+            " created, added_at, updated_at, stamp, machine) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT(number) DO UPDATE SET"
+            " document_id = excluded.document_id, uri = excluded.uri, hidden = 0,"
+            " title = excluded.title, digest = excluded.digest, metadata = excluded.metadata,"
+            " chunks = excluded.chunks, characters = excluded.characters, created = excluded.created,"
+            " added_at = excluded.added_at, updated_at = excluded.updated_at, stamp = excluded.stamp,"
+            " machine = excluded.machine",
+            (_document_row(step, self.at) for step in steps),
+        )
+        await chunks.insert(
+            connection,
+            [
+                DocumentChunks(step.number, write.document, write.chunks, write.embeddings, write.inputs)
+                for step in steps
+                if (write := step.write).chunks and step.rewritten
+            ],
+            table,
+        )
+
+    def _entries(self, step: _Step, texts: chunks.Texts) -> Iterator[journal.NewEntry]:
+        """The entry of a write, and before it those of the earlier versions that come with it."""
+        document, stored, undoes = step.write.document, step.stored, step.write.undoes
+        if step.only_chunks:
+            return
+        written = document.document_id, document.uri, step.write.origin
+        action = step.status if undoes is None else "restored"
+        before = _undo_data(texts, stored) if stored and self._keeps_text(undoes) else None
+        for one in step.write.earlier if not stored else ():
+            yield journal.NewEntry(action, *written, before)
+            action, before = "updated", _given_data(one)
+        yield journal.NewEntry(action, *written, before, undoes)
+
+    def _keeps_text(self, undoes: int | None) -> bool:
+        """Whether the journal keeps the text before a write: an undo drops none beyond the depth."""
+        return undoes is None or self.undo_depth > 0
 
 
 async def _conflicts(connection: Connection, writes: Sequence[Write]) -> dict[str, Exception]:
@@ -229,61 +303,10 @@ async def _has_chunks(connection: Connection, write: Write) -> bool:
     )
 
 
-async def _write(
-    connection: Connection, steps: list[_Step], table: meta.Table, at: datetime, undo_depth: int
-) -> None:
-    replaced = [step.stored for step in steps if step.stored and step.number != step.stored.number]
-    old = [step.stored for step in steps if step.stored]
-    texts = await _texts(connection, old)
-    entries = (entry for step in steps for entry in _journal_entries(step, texts, undo_depth))
-    await journal.record(connection, entries, at, undo_depth)
-    await _delete_chunks(connection, [step.stored for step in steps if step.stored and step.rewritten], texts)
-    await _delete_documents(connection, replaced)
-    await connection.executemany(
-        "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
-        " created, added_at, updated_at, stamp, machine) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT(number) DO UPDATE SET"
-        " document_id = excluded.document_id, uri = excluded.uri, hidden = 0,"
-        " title = excluded.title, digest = excluded.digest, metadata = excluded.metadata,"
-        " chunks = excluded.chunks, characters = excluded.characters, created = excluded.created,"
-        " added_at = excluded.added_at, updated_at = excluded.updated_at, stamp = excluded.stamp,"
-        " machine = excluded.machine",
-        (_document_row(step, at) for step in steps),
-    )
-    await chunks.insert(
-        connection,
-        [
-            DocumentChunks(step.number, write.document, write.chunks, write.embeddings, write.inputs)
-            for step in steps
-            if (write := step.write).chunks and step.rewritten
-        ],
-        table,
-    )
-
-
-def _journal_entries(step: _Step, texts: chunks.Texts, undo_depth: int) -> Iterator[journal.NewEntry]:
-    """The entry of a write, and before it those of the earlier versions that come with it."""
-    document, stored, undoes = step.write.document, step.stored, step.write.undoes
-    if step.only_chunks:
-        return
-    written = document.document_id, document.uri, step.write.origin
-    action = step.status if undoes is None else "restored"
-    before = _undo_data(texts, stored) if stored and _keeps_text(undoes, undo_depth) else None
-    for one in step.write.earlier if not stored else ():
-        yield journal.NewEntry(action, *written, before)
-        action, before = "updated", _given_data(one)
-    yield journal.NewEntry(action, *written, before, undoes)
-
-
 def _given_data(write: Write) -> journal.UndoData:
     document = write.document
     places = chunks.encode_places(document.places)
     return journal.UndoData(document.text, document.metadata, write.added_at, places=places)
-
-
-def _keeps_text(undoes: int | None, undo_depth: int) -> bool:
-    """Whether the journal keeps the text before a write: an undo drops none beyond the depth."""
-    return undoes is None or undo_depth > 0
 
 
 def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
@@ -350,40 +373,6 @@ def hidden_name() -> str:
 
 async def _delete_documents(connection: Connection, documents: Sequence[StoredDocument]) -> None:
     """Delete the rows of documents without chunks; hidden documents stay."""
-    if not documents:
-        return
     await connection.executemany(
         "DELETE FROM documents WHERE number = ? AND hidden = 0", [(stored.number,) for stored in documents]
     )
-
-
-async def remove(
-    connection: Connection,
-    removals: Mapping[str, int | None],
-    origin: Origin,
-    machine: str | None,
-    at: datetime,
-    undo_depth: int,
-) -> list[Forgotten]:
-    """Delete documents: by uri, the entry that this undoes. Raises UndoConflict.
-
-    With `machine`, those that it has loaded. One that does not exist is left out, which also completes an
-    undo.
-    """
-    stored = await find(connection, list(removals))
-    absent = [undoes for uri, undoes in removals.items() if uri not in stored and undoes is not None]
-    await journal.mark_undone(connection, absent)
-    documents = [one for one in stored.values() if machine in (None, one.machine)]
-    if not documents:
-        return []
-    texts = await _texts(connection, documents)
-    entries = []
-    for one in documents:
-        undoes = removals[one.uri]
-        action = "removed" if undoes is None else "restored"
-        before = _undo_data(texts, one) if _keeps_text(undoes, undo_depth) else None
-        entries.append(journal.NewEntry(action, one.document_id, one.uri, origin, before, undoes))
-    await journal.record(connection, entries, at, undo_depth)
-    await _delete_chunks(connection, documents, texts)
-    await _delete_documents(connection, documents)
-    return [Forgotten(one.document_id, one.uri, one.chunks) for one in documents]

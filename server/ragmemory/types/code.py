@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragcommon.contract.code import SymbolKind, TraceStep
+from ragcommon.contract.code import SymbolKind
 
 
 class CodeFile(Struct, frozen=True):
@@ -32,12 +32,3 @@ class Symbol(Struct, frozen=True, kw_only=True):
     start_line: int  # of the comments and decorators above it
     end_line: int
     text: str  # its source
-
-
-class Trace(Struct, frozen=True, kw_only=True):
-    """The outcome of one `trace`."""
-
-    name: str
-    definitions: list[Symbol]
-    steps: list[TraceStep]
-    notices: list[str]  # why the answer is not complete

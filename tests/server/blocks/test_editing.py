@@ -160,6 +160,14 @@ def test_an_edit_that_cannot_be_made_is_refused(edit: object, field: str) -> Non
     assert caught.value.path == field
 
 
+def test_an_edit_that_would_change_its_neighbours_is_set_apart_or_refused() -> None:
+    """As many blocks are left around it in both, but not the same ones."""
+    editor = Editor("  - z\n2. m\n| a | b |\n")
+    assert editor.update("b", "new\n\nnew2") == "  - z\n\nnew\n\nnew2\n\n| a | b |\n"
+    with pytest.raises(BadArgument, match="would change other blocks"):
+        Editor("2. m\na\n").insert("a.1", "before", "```\nx\n```")
+
+
 def test_a_row_of_a_csv_file_is_not_a_block() -> None:
     editor = Editor("a,b\n1,2\n", "csv")
     assert editor.update("a", "a,b\n3,4") == "a,b\n3,4\n"

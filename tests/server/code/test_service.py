@@ -113,7 +113,7 @@ async def build(memory: MemoryService, folder: Path) -> None:
 async def trace(
     memory: MemoryService, name: str, direction: Direction = "all", depth: int = 1
 ) -> list[TraceStep]:
-    return (await memory.code.trace(name, direction, depth)).steps
+    return (await memory.code.trace(name, direction, depth))[1]
 
 
 def users(steps: list[TraceStep]) -> list[tuple[int, str]]:
@@ -164,8 +164,7 @@ async def test_code_whose_uri_names_no_file_is_placed_by_its_uri(memory: MemoryS
 
 async def test_an_unknown_name_has_no_symbol(memory: MemoryService, tmp_path: Path) -> None:
     await load(memory, tmp_path / "code", PROJECTS["python"])
-    found = await memory.code.trace("nothing", "all", 3)
-    assert (found.definitions, found.steps, found.notices) == ([], [], [])
+    assert await memory.code.trace("nothing", "all", 3) == ([], [], [])
     with pytest.raises(BadArgument):
         await trace(memory, "::")
 
@@ -199,9 +198,9 @@ async def test_a_name_is_told_apart_from_names_that_hold_it(memory: MemoryServic
     files = {f"m{number}.py": f"def get_{number}():\n    return Get.one()\n" for number in range(3)}
     files["n.py"] = "def get():\n    return 1\n\n\ndef main():\n    return get()\n"
     await load(memory, tmp_path / "code", files)
-    found = await memory.code.trace("get", "callers", 1)
-    assert [one.name for one in found.definitions] == ["get"]
-    assert users(found.steps) == [(1, "main")]
+    definitions, steps, _ = await memory.code.trace("get", "callers", 1)
+    assert [one.name for one in definitions] == ["get"]
+    assert users(steps) == [(1, "main")]
 
 
 async def test_a_call_of_an_object_may_mean_a_few_definitions_alone(
@@ -247,13 +246,13 @@ async def test_an_answer_that_met_a_bound_says_so(
 ) -> None:
     await load(memory, tmp_path / "code", {f"m{number}.py": "load(1)\n" for number in range(5)})
     monkeypatch.setattr(tracing, "MAX_WORK", 3 * MIN_WORK)
-    found = await memory.code.trace("load", "callers", 1)
-    assert len(found.steps) == 3
-    assert "only 3 of the files" in found.notices[0]
+    _, steps, [notice] = await memory.code.trace("load", "callers", 1)
+    assert len(steps) == 3
+    assert "only 3 of the files" in notice
     monkeypatch.setattr(tracing, "MAX_SECONDS", 0.0)
-    found = await memory.code.trace("load", "callers", 1)
-    assert found.steps == []
-    assert "ended after 0 seconds" in found.notices[0]
+    _, steps, notices = await memory.code.trace("load", "callers", 1)
+    assert steps == []
+    assert "ended after 0 seconds" in notices[0]
 
 
 async def test_search_is_in_source_code_alone_and_finds_parts_of_identifiers(

@@ -74,9 +74,8 @@ async def test_only_the_main_text_of_a_page_is_stored_and_nothing_else_is_fetche
     address = server.add("/business/tea.html", NEWS)
     [outcome] = await outcomes(memory, address + "#exports")
     assert (outcome.uri, outcome.status) == (address, "added")
-    found = await memory.documents.find(address)
-    assert found.title == "Tea prices rise | The Daily"
-    assert await memory.documents.text(found.document_id) == MAIN
+    found, text = await memory.documents.read(address)
+    assert (found.title, text) == ("Tea prices rise | The Daily", MAIN)
     assert server.asked == ["/robots.txt", "/business/tea.html"]
     assert [one.status for one in await outcomes(memory, address)] == ["unchanged"]
 
@@ -95,8 +94,7 @@ async def test_other_formats_are_read_by_their_media_type(memory: MemoryService,
         ("failed", "is in a format that is not read (image/gif)"),
         ("failed", "holds no text"),
     ]
-    cyrillic = await memory.documents.find(f"{server.url}/cyrillic")
-    assert await memory.documents.text(cyrillic.document_id) == "Чай\n"
+    assert (await memory.documents.read(f"{server.url}/cyrillic"))[1] == "Чай\n"
 
 
 async def test_a_source_is_the_final_address_and_stays_in_step(

@@ -7,13 +7,14 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 import httpx2
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragmcp.http.access import Access, Guard
 from ragmcp.http.exchange import Receive, Scope, Send, respond
 from ragmcp.oauth.bearer import SharedToken
-from ragmemory.http.rate import Buckets, RateLimit, RateLimited
+from ragmemory.http.rate import RateLimit, RateLimited
 from tests.support.http_server import served
 
 
@@ -54,23 +55,23 @@ async def test_too_many_requests_are_told_when_to_come_back() -> None:
 def test_no_address_gets_more_than_its_burst_and_rate(
     requests: list[tuple[str, float]], rate: float, burst: int
 ) -> None:
-    buckets, now, admitted = Buckets(rate, burst), 0.0, dict.fromkeys("abc", 0)
+    now, admitted = 0.0, dict.fromkeys("abc", 0)
+    limit = RateLimit(rate, burst, clock=lambda: now)
     for address, pause in requests:
         now += pause
-        wait = buckets.wait(address, now)
+        wait = limit.wait(address)
         admitted[address] += not wait
         assert wait >= 0
         assert wait <= 1 / rate
     assert all(count <= burst + now * rate + 1e-6 for count in admitted.values())
 
 
-def test_the_table_of_addresses_is_bounded() -> None:
-    buckets = Buckets(1, 1, max_addresses=3)
+def test_the_table_of_addresses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragmemory.http.rate.MAX_ADDRESSES", 3)
+    limit = RateLimit(1, 1, clock=lambda: 0.0)
     for number in range(100):
-        assert not buckets.wait(str(number), 0)
-    assert len(buckets) == 3
-    assert buckets.wait("99", 0)
-    assert not buckets.wait("0", 0)
+        assert not limit.wait(str(number))
+    assert [bool(limit.wait(address)) for address in ("97", "98", "99", "0")] == [True, True, True, False]
 
 
 async def test_guesses_of_a_token_are_counted() -> None:

@@ -134,7 +134,7 @@ async def test_what_an_earlier_release_cut_otherwise_is_cut_again_and_is_no_new_
         assert (again.status, again.chunks) == ("unchanged", few)
         assert few < many
         assert after == before
-        assert await memory.documents.text(again.document_id) == text
+        assert (await memory.documents.read(again.document_id))[1] == text
         assert (await memory.documents.files([uri]))[uri].stamp == "6:9:1"
         found = await memory.search.query(text.split()[-1], 50)
         assert 0 < len(found.hits) <= few

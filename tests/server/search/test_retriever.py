@@ -10,7 +10,7 @@ import pytest
 from ragconfig.settings import load_settings
 from ragmemory.embedders.local import DIMENSIONS, LocalEmbedder
 from ragmemory.search.index.chunk_index import ChunkIndex
-from ragmemory.search.queries import parse
+from ragmemory.search.queries import SearchRequest, parse
 from ragmemory.search.ranking import Scored
 from ragmemory.search.retriever import Retriever
 from ragmemory.settings import RankingSettings
@@ -64,7 +64,7 @@ class Notes:
         parsed = parse(question)
         vector = None if words_only else MODEL.query_model().embed(parsed.text, self.retriever.word_weights)
         ids = None if allowed is None else np.array(list(allowed), np.int64)
-        return self.retriever.search(parsed, vector, ids, set(boosted), top_k, MODEL.scale, MODEL.pieces)
+        return self.retriever.search(SearchRequest(parsed, vector, MODEL, None, set(boosted), top_k), ids)
 
 
 KITCHEN = [

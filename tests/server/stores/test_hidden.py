@@ -87,7 +87,7 @@ def counts(store: Store) -> tuple[object, ...]:
 
 
 async def text_of(store: Store, uri: str = "doc") -> str:
-    return await store.documents.text((await store.documents.find(uri)).document_id)
+    return (await store.documents.read(uri))[1]
 
 
 async def test_no_reader_sees_a_document_before_its_last_transaction(store: Store) -> None:

@@ -124,7 +124,7 @@ async def test_an_undo_that_comes_too_late_fails_alone(store: Store) -> None:
         "updated",
         "added",
     ]
-    assert await store.documents.text((await store.documents.find("doc")).document_id) == "three"
+    assert (await store.documents.read("doc"))[1] == "three"
 
 
 @SQLITE_ONLY

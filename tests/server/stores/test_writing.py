@@ -34,8 +34,7 @@ async def test_a_document_is_added_then_unchanged_then_updated(store: Store) -> 
         "unchanged",
         "updated",
     ]
-    assert await store.documents.text("doc") == ""
-    assert await store.documents.text((await store.documents.find("doc")).document_id) == "two"
+    assert (await store.documents.read("doc"))[1] == "two"
 
 
 async def test_a_document_can_be_written_without_chunks_when_only_its_metadata_is_new(store: Store) -> None:
@@ -92,7 +91,7 @@ async def test_a_write_that_fails_in_a_batch_fails_alone(store: Store) -> None:
     assert isinstance(last, Injected)
     assert str(failed) == "The document refused could not be stored: the trigger says no."
     assert [entry.uri for entry in await store.journal.entries(10)] == ["b", "a", "refused"]
-    assert await store.documents.text((await store.documents.find("refused")).document_id) == "old text"
+    assert (await store.documents.read("refused"))[1] == "old text"
     assert await store.passages.holding(["old text"], []) == {1}
     assert len(await store.passages.holding(["text"], [])) == 3
 

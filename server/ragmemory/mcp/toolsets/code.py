@@ -148,14 +148,14 @@ def _symbol_tools(memory: Memory) -> list[Tool]:
         the same name may be among them. Every step has its path:line.
         """
         service = await memory()
-        trace = await service.code.trace(name, direction, depth)
-        notices = [*trace.notices, *([] if trace.steps else await _notices_of_empty(service))]
-        steps, next_cursor = page_of(trace.steps, cursor)
-        places = [selected(Definition, one) for one in trace.definitions]
+        definitions, steps, notices = await service.code.trace(name, direction, depth)
+        if not steps:
+            notices = [*notices, *await _notices_of_empty(service)]
+        page, next_cursor = page_of(steps, cursor)
         return TracePage(
             name=name,
-            definitions=places[:_MAX_DEFINITIONS],
-            steps=steps,
+            definitions=[selected(Definition, one) for one in definitions[:_MAX_DEFINITIONS]],
+            steps=page,
             next_cursor=next_cursor,
             notices=notices,
         )

@@ -20,11 +20,11 @@ SECONDS = 0.005
 
 
 class Checking:
-    """The segments that are not fully verified yet. `end` raises the error of a damaged one."""
+    """The files to verify, by a column of each. `end` raises the error of a damaged one."""
 
     def __init__(self, rows: Rows) -> None:
         # The searches of a small index soon verify all of it.
-        self._left = list(rows.segments) if len(rows) > ALL_EXACT else []
+        self._left = [segment.chunk_ids for segment in rows.segments] if len(rows) > ALL_EXACT else []
         self._part: Future[None] | None = None
         self._is_ended = False
 

@@ -92,7 +92,8 @@ class ChunkIndex:
             built = built.numbered(after, upto, changes.chunk_ids)
         elif after < upto:
             built = self.segment(after, upto, changes)
-        self._insert(built, removed)
+        segments = self.segments if built is None else [*self.segments, built]
+        self._set(segments, removed, self.removed)
         self.checkpoint = changes.checkpoint
 
     def gaps(self) -> Iterator[tuple[int, int]]:
@@ -107,13 +108,8 @@ class ChunkIndex:
 
     def fill(self, after: int, upto: int, changes: Changes) -> None:
         """Fill a gap with what the store holds of it."""
-        self._insert(self.segment(after, upto, changes), self.removed.ids)
-
-    def _insert(self, new: Segment | None, removed: NDArray[np.int64]) -> None:
-        segments = list(self.segments)
-        if new is not None:
-            segments.append(new)
-        self._set(segments, removed, self.removed)
+        segments = [*self.segments, self.segment(after, upto, changes)]
+        self._set(segments, self.removed.ids, self.removed)
 
     def segment(self, after: int, upto: int, changes: Changes) -> Segment:
         """A segment of some chunks, which is not added to the index."""
@@ -137,9 +133,8 @@ class ChunkIndex:
 
     def live_rows(self, segment: Segment) -> NDArray[np.int64] | None:
         """The rows of a segment that are not removed; None means all."""
-        ids = segment.chunk_ids.all
-        is_removed = np.isin(ids, self.removed.ids, assume_unique=True) if len(self.removed.ids) else None
-        return np.flatnonzero(~is_removed) if is_removed is not None and is_removed.any() else None
+        is_removed = is_among(segment.chunk_ids.all, self.removed.ids)
+        return np.flatnonzero(~is_removed) if is_removed.any() else None
 
     def mergeable(self) -> list[Segment]:
         """The newest neighbours in memory that are due to be merged; empty if none are."""

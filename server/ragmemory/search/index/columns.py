@@ -28,7 +28,7 @@ from msgspec import Struct
 
 from ragmemory.search.index.errors import DamagedFile
 from ragmemory.search.index.folder import MAGIC
-from ragmemory.search.index.sorted_arrays import begins_of, distinct
+from ragmemory.search.index.sorted_arrays import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,10 +62,6 @@ class _ArrayLayout(Struct):
     offset: int
     dtype: str
     shape: list[int]
-
-    @property
-    def bytes(self) -> int:
-        return np.dtype(self.dtype).itemsize * math.prod(self.shape)
 
 
 class _Footer(Struct):
@@ -194,7 +190,7 @@ class _Checks:
             blocks = unit // BLOCK
             firsts = firsts[unsure] // blocks * blocks
             counts = np.minimum((lasts[unsure] // blocks + 1) * blocks, len(checked)) - firsts
-            before = begins_of(np.cumsum(counts))
+            before = np.cumsum(counts) - counts
             self._check_blocks(np.repeat(firsts - before, counts) + np.arange(counts.sum()))
 
     def _is_checked(self, start: int, end: int) -> bool:
@@ -339,8 +335,8 @@ def open_columns(path: Path) -> Opened:
         mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     footer = msgspec.json.decode(encoded, type=_Footer)
     checks = _Checks(path, mapping, end, sums)
-    data, columns = memoryview(mapping), {}
+    columns = {}
     for name, place in footer.places.items():
-        array = np.frombuffer(data[place.offset : place.offset + place.bytes], place.dtype)
+        array = np.frombuffer(mapping, place.dtype, math.prod(place.shape), place.offset)
         columns[name] = Column(array.reshape(place.shape), checks, place.offset)
     return Opened(columns, footer.facts, checksum)

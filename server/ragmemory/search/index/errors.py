@@ -9,12 +9,8 @@ class DamagedFile(Exception):
     """A file does not hold what was written."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(path, reason)
+        super().__init__(f"{path} is damaged: {reason}.")
         self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path} is damaged: {self.reason}."
 
 
 class MergeStopped(Exception):

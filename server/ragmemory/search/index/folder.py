@@ -7,7 +7,6 @@ readable.
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 import stat
@@ -22,7 +21,7 @@ from msgspec import Struct, field
 
 from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.safe_open import read_regular
-from ragcommon.files.writing import private_folder
+from ragcommon.files.writing import private_folder, replace_file
 from ragmemory.errors import NotAnIndex
 from ragmemory.search.index.errors import DamagedFile
 from ragmemory.types.changes import Checkpoint
@@ -40,10 +39,6 @@ FILE_NAME = re.compile(r"(segment|removed)-[0-9a-f]{16}\.index")
 QUARANTINE = "damaged.index"
 # The version of the files and of the text analysis; an index with another version is not read.
 FORMAT = 9
-OLD_NAME = re.compile(r"\d+-\d+\.\w{8}")
-OLD_FILES = re.compile(
-    r"header\.json|(chunk_ids|gone|vectors|codes|lengths|terms|ends|rows|frequencies|sequence_(hashes|ends))\.npy"
-)
 # A manifest lists some ten files.
 MAX_MANIFEST_BYTES = 1 << 20
 
@@ -117,7 +112,7 @@ class IndexFolder:
             if (self.path / TAG).exists() or not self.path.is_dir():
                 return
             for path in self.path.iterdir():
-                if path.name != LOCK and not _is_old_snapshot(path):
+                if path.name != LOCK:
                     raise NotAnIndex(str(self.path), path.name)
 
     def version(self) -> tuple[int, int] | None:
@@ -145,16 +140,8 @@ class IndexFolder:
         with (self.path / LOCK).open("a+b") as file:
             is_ours = _try_lock(file.fileno())
             if is_ours and not (self.path / TAG).exists():
-                self._begin()
+                (self.path / TAG).write_text(TAG_TEXT, encoding="utf-8")
             yield is_ours  # Closing the file releases the lock.
-
-    def _begin(self) -> None:
-        for path in self.path.iterdir():
-            if _is_old_snapshot(path):
-                for file in path.iterdir():
-                    file.unlink()
-                path.rmdir()
-        (self.path / TAG).write_text(TAG_TEXT, encoding="utf-8")
 
     def new_file(self, kind: str) -> Path:
         """The path of a new file, with the lock held."""
@@ -162,19 +149,7 @@ class IndexFolder:
 
     def replace(self, manifest: Manifest) -> None:
         """Replace the manifest, with the lock held and every listed file on the disk."""
-        fresh = self.path / f"{MANIFEST}.new"
-        fresh.unlink(missing_ok=True)
-        with fresh.open("xb") as file:
-            file.write(encoded(manifest))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self.path / MANIFEST)
-        if sys.platform != "win32":  # A folder cannot be opened there.
-            folder = os.open(self.path, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+        replace_file(self.path / MANIFEST, encoded(manifest))
 
     def sweep(self, keep: Set[str]) -> None:
         """Remove the index files that are not in `keep`, with the lock held.
@@ -202,14 +177,6 @@ def _begins_as_ours(path: Path) -> bool:
             return MAGIC.startswith(file.read(len(MAGIC)))
     except OSError:
         return False
-
-
-def _is_old_snapshot(path: Path) -> bool:
-    """Whether it is a folder of an index of format 2, and holds nothing else."""
-    if not OLD_NAME.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
-        return False
-    files = list(path.iterdir())
-    return bool(files) and all(OLD_FILES.fullmatch(file.name) and file.is_file() for file in files)
 
 
 def _try_lock(descriptor: int) -> bool:

@@ -52,7 +52,7 @@ class Lexicon:
         is_same = all(words is terms for words, terms in split)
         terms = stems if is_same else self._numbered([terms for _, terms in split])
         more = identifier_words(texts)
-        return Analysed(stems, joined(terms, self._numbered(more)) if any(more) else terms)
+        return Analysed(stems, joined([terms, self._numbered(more)]) if any(more) else terms)
 
     def _numbered(self, texts: Sequence[bytes]) -> Terms:
         numbers, owners, new = self._vocabulary.look_up(texts)
@@ -61,11 +61,11 @@ class Lexicon:
         return Terms(self._names.rows, numbers, owners, len(texts))
 
 
-def joined(terms: Terms, more: Terms) -> Terms:
-    """All terms of the same texts. `more` was numbered later: it has the names of both."""
-    return more._replace(
-        numbers=np.concatenate([terms.numbers, more.numbers]),
-        owners=np.concatenate([terms.owners, more.owners]),
+def joined(fields: Sequence[Terms]) -> Terms:
+    """All terms of the same texts. The fields were numbered in this order: the last one has all names."""
+    return fields[-1]._replace(
+        numbers=np.concatenate([field.numbers for field in fields]),
+        owners=np.concatenate([field.owners for field in fields]),
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ragmemory.search.index.columns import Column
-from ragmemory.search.index.sorted_arrays import begins_of, distinct
+from ragmemory.search.index.sorted_arrays import distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,9 +62,14 @@ class Postings:
         if not len(self.terms):
             return np.zeros((2, len(names)), np.int64)
         at, is_known = self.terms.find(names)
-        ends = self.ends.take(np.concatenate([np.maximum(at - 1, 0), at])).astype(np.int64).reshape(2, -1)
-        ends[0, at == 0] = 0
-        return ends * is_known
+        return bounds_of(self.ends, at) * is_known
+
+
+def bounds_of(ends: Column, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(2, k) where some of consecutive ranges begin and end, given the ends of all."""
+    bounds = ends.take(np.concatenate([np.maximum(rows - 1, 0), rows])).astype(np.int64).reshape(2, -1)
+    bounds[0, rows == 0] = 0
+    return bounds
 
 
 def pack(rows: NDArray[np.integer], frequencies: NDArray[np.float32]) -> Packed:
@@ -191,13 +196,12 @@ def _renumbered(packed: Packed, numbers: NDArray[np.int64]) -> Packed:
 
 def _counts(part: Postings, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """(t,) the number of postings of each term that stay."""
-    ends: NDArray[np.int64] = part.ends.all.astype(np.int64)
-    begins = begins_of(ends)
-    if not (numbers < 0).any():
-        return ends - begins
-    kept = np.zeros(len(part.packed) + 1, np.int32)
-    for start in range(0, len(part.packed), MERGED_AT_ONCE):
-        block = part.packed.slice(start, min(start + MERGED_AT_ONCE, len(part.packed)))
-        kept[start + 1 : start + 1 + len(block)] = numbers[rows_of(block)] >= 0
-    np.cumsum(kept, out=kept)
-    return kept[ends].astype(np.int64) - kept[begins]
+    ends: NDArray[np.integer] = part.ends.all.astype(np.int64)
+    if (numbers < 0).any():
+        kept = np.zeros(len(part.packed) + 1, np.int32)
+        for start in range(0, len(part.packed), MERGED_AT_ONCE):
+            block = part.packed.slice(start, min(start + MERGED_AT_ONCE, len(part.packed)))
+            kept[start + 1 : start + 1 + len(block)] = numbers[rows_of(block)] >= 0
+        np.cumsum(kept, out=kept)
+        ends = kept[ends]
+    return np.diff(ends, prepend=0)

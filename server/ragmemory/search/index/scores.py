@@ -1,8 +1,8 @@
-"""The result of searching one index: its best rows, and the score of any row. `ranking` fuses them."""
+"""The best of many scores."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,29 +11,6 @@ if TYPE_CHECKING:
 
 # Among many scores, only the maximum of each block is partitioned.
 BLOCK = 32
-
-
-class Scores(Protocol):
-    """The interface of exact and approximate scores."""
-
-    def best(self, k: int) -> NDArray[np.int64]:
-        """The rows of the k highest scores above 0, best first; equal scores in the order of rows."""
-
-    def at(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The scores of some rows."""
-
-
-class DenseScores:
-    """A score for every row."""
-
-    def __init__(self, scores: NDArray[np.float32]) -> None:
-        self.scores = scores
-
-    def best(self, k: int) -> NDArray[np.int64]:
-        return best_of(self.scores, k)
-
-    def at(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        return self.scores[rows]
 
 
 def best_of(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:

@@ -14,13 +14,13 @@ import numpy as np
 
 from ragmemory.search.index.columns import Column, ColumnWriter, open_columns
 from ragmemory.search.index.errors import MergeStopped
-from ragmemory.search.index.postings import FREQUENCY_UNIT, Postings, PostingsMerger
-from ragmemory.search.index.sorted_arrays import begins_of
+from ragmemory.search.index.lexicon import joined
+from ragmemory.search.index.postings import FREQUENCY_UNIT, Postings, PostingsMerger, bounds_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ragmemory.search.index.lexicon import Analysed, Terms
+    from ragmemory.search.index.lexicon import Analysed
 
     Arrays = Iterator[NDArray[Any]]
 
@@ -69,7 +69,10 @@ class Segment:
         # A damaged vector must not affect the scores of others.
         vectors = np.where(np.isfinite(vectors), vectors, np.float16(0))
         full = vectors.astype(np.float32)
-        terms, weights = weighted([(texts.terms, 1.0), *((other.terms, weight) for other, weight in others)])
+        fields = [texts.terms, *(other.terms for other, _ in others)]
+        terms = joined(fields)
+        counts = np.array([1.0, *(weight for _, weight in others)], np.float32)
+        weights = np.repeat(counts, [len(field.numbers) for field in fields])
         lengths = rounded(np.bincount(terms.owners, weights, len(chunk_ids)))
         sizes = np.bincount(texts.stems.owners, minlength=len(chunk_ids))
         return cls(
@@ -112,10 +115,6 @@ class Segment:
             vectors = as_float32(self.vectors.take(rows[start : start + COPIED_AT_ONCE]))
             total += vectors.sum(axis=0, dtype=np.float64)
         return total
-
-    def check_more(self) -> bool:
-        """Check a part of the file; False if it is checked as a whole. Raises DamagedFile."""
-        return self.chunk_ids.check_more()
 
     @classmethod
     def _of(
@@ -161,20 +160,6 @@ class Segment:
         return cls.open(path)
 
 
-def weighted(fields: Sequence[tuple[Terms, float]]) -> tuple[Terms, NDArray[np.float32]]:
-    """The terms of all fields of each text, and the weight of each occurrence.
-
-    The fields were numbered in this order: the last one has the names of all.
-    """
-    terms, weights = zip(*fields, strict=True)
-    every = terms[-1]._replace(
-        numbers=np.concatenate([field.numbers for field in terms]),
-        owners=np.concatenate([field.owners for field in terms]),
-    )
-    sizes = [len(field.numbers) for field in terms]
-    return every, np.repeat(np.array(weights, np.float32), sizes)
-
-
 def _merged(
     segments: Sequence[Segment], live: Sequence[NDArray[np.int64] | None]
 ) -> tuple[Iterable[tuple[str, Arrays]], dict[str, Any]]:
@@ -196,7 +181,7 @@ def _merged(
         numbers.append(np.full(len(segment), -1, np.int64))
         numbers[-1][keep] = start + np.arange(len(keep))
     merger = PostingsMerger([segment.postings for segment in segments], numbers)
-    sizes = [_word_counts(segment)[keep] for segment, keep in pairs]
+    sizes = [np.diff(segment.word_ends.all, prepend=np.uint32(0))[keep] for segment, keep in pairs]
     # Most rows stay: it is faster to subtract the others.
     totals = [
         segment.total.all - segment.total_of(np.flatnonzero(number < 0))
@@ -209,7 +194,7 @@ def _merged(
         "codes": _codes(pairs),
         "total": iter([np.sum(totals, axis=0)]),
         "words": _words(pairs),
-        "word_ends": iter([np.cumsum(np.concatenate(sizes)).astype(np.uint32)]),
+        "word_ends": iter([np.cumsum(np.concatenate(sizes), dtype=np.uint32)]),
         "terms": merger.terms(),
         "ends": merger.ends(),
         "packed": merger.packed(),
@@ -243,15 +228,9 @@ def _words(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
             segment.words.forget()
 
 
-def _word_counts(segment: Segment) -> NDArray[np.int64]:
-    ends = segment.word_ends.all.astype(np.int64)
-    return ends - begins_of(ends)
-
-
 def words_of(segment: Segment, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     """The words of some rows of a segment, one row after the other, and the number of words of each."""
-    bounds = segment.word_ends.take(np.concatenate([np.maximum(rows - 1, 0), rows])).astype(np.int64)
-    begins, ends = np.where(rows > 0, bounds[: len(rows)], 0), bounds[len(rows) :]
+    begins, ends = bounds_of(segment.word_ends, rows)
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # Neighbours, as in most merges.
         return segment.words.slice(int(begins[0]), int(ends[-1])), ends - begins
     return np.concatenate([segment.words.slice(0, 0), *segment.words.slices(begins, ends)]), ends - begins

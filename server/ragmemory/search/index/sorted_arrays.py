@@ -33,13 +33,6 @@ def union(numbers: NDArray[Number], others: NDArray[Number]) -> NDArray[Number]:
     return distinct(np.concatenate([numbers, others]))
 
 
-def begins_of(ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The beginnings of consecutive ranges with these ends."""
-    begins = np.zeros(len(ends), np.int64)
-    begins[1:] = ends[:-1]
-    return begins
-
-
 def is_among(numbers: NDArray[np.integer[Any]], others: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
     """Which of `numbers` are in `others`, a long ascending array."""
     if not len(others):

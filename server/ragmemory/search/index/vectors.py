@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ragmemory.search.index.codes import STEP, nearest
-from ragmemory.search.index.scores import DenseScores, Scores
+from ragmemory.search.index.scores import best_of
 from ragmemory.search.index.segments import as_float32, codes_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,14 @@ ALL_EXACT = 16_000
 HELPER = ThreadPoolExecutor(1, "vectors")
 
 
+class Cosines(NamedTuple):
+    """The cosines of all rows with a query."""
+
+    # The rows of the k highest above 0, best first; equal ones in the order of rows.
+    best: Callable[[int], NDArray[np.int64]]
+    at: Callable[[NDArray[np.int64]], NDArray[np.float32]]  # those of some rows
+
+
 class VectorIndex:
     """(n, d) vectors of unit length. Immutable."""
 
@@ -43,7 +51,7 @@ class VectorIndex:
         self._removed = removed
         self._is_checked = False  # all codes of a large index, by the first search
 
-    def begin(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Callable[[], Scores]:
+    def begin(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Callable[[], Cosines]:
         """Search, in a large index in the background; the function that is returned waits for the result.
 
         `query` is (d,) float32 of unit length; `excluded` rows are never among the best.
@@ -57,9 +65,10 @@ class VectorIndex:
         self._is_checked = True
         return search
 
-    def _approximate(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Scores:
+    def _approximate(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Cosines:
         near = nearest(self._rows, codes_of(query[None])[0], RESCORED, excluded, self._sample)
-        return ShortlistCosines(self, query, near)
+        cosines = self.cosines(near, query)
+        return Cosines(lambda k: near[best_of(cosines, k)], partial(self.cosines, query=query))
 
     @cached_property
     def _sample(self) -> slice | NDArray[np.int64]:
@@ -70,13 +79,11 @@ class VectorIndex:
         # The distances are those of an index that has never held the others.
         return np.delete(np.arange(len(self._rows)), self._rows.excluded)[every]
 
-    def _exact(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Scores:
-        if not len(self._rows):
-            return DenseScores(np.empty(0, np.float32))
+    def _exact(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Cosines:
         # Three times as fast as `vectors @ query`, which is made for more than one column.
-        cosines = np.vecdot(self._all, query)
+        cosines = np.vecdot(self._all, query) if len(self._rows) else np.empty(0, np.float32)
         cosines[excluded] = 0
-        return DenseScores(cosines)
+        return Cosines(partial(best_of, cosines), cosines.__getitem__)
 
     @cached_property
     def _all(self) -> NDArray[np.float32]:
@@ -99,19 +106,3 @@ class VectorIndex:
         total: NDArray[np.float64] = np.sum([segment.total.all for segment, _ in self._rows], axis=0)
         total -= self._rows.total_of(self._hidden)
         return total if self._removed is None else total - self._removed
-
-
-class ShortlistCosines:
-    """Scores that are computed in advance for the nearest rows only."""
-
-    def __init__(self, index: VectorIndex, query: NDArray[np.float32], near: NDArray[np.int64]) -> None:
-        self._index = index
-        self._query = query
-        self._near = near
-        self._scores = DenseScores(index.cosines(near, query))
-
-    def best(self, k: int) -> NDArray[np.int64]:
-        return self._near[self._scores.best(k)]
-
-    def at(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        return self._index.cosines(rows, self._query)

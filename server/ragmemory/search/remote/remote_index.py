@@ -18,12 +18,10 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from ragmemory.errors import IndexUnavailable, RagMemoryError
-from ragmemory.search.index.bm25 import BM25Index, inverse_frequency
+from ragmemory.search.index.bm25 import inverse_frequency
 from ragmemory.search.index.candidates import CandidateIndex, Collection, term_ids, terms_of_query
 from ragmemory.search.index.chunk_index import ChunkIndex, Removed
-from ragmemory.search.index.rows import Rows
-from ragmemory.search.index.vectors import VectorIndex
-from ragmemory.search.indexing import BuiltSegment, SearchRequest, embedder_of
+from ragmemory.search.indexing import BuiltSegment, embedder_of
 from ragmemory.search.remote.updating import LeaseLost, RemoteUpdater, name_of
 from ragmemory.search.remote.vector_store import MAX_TERMS, Sought, SoughtTerm, VectorStore
 from ragmemory.search.retriever import Retriever
@@ -34,14 +32,11 @@ from ragmemory.text.analysis import content_words, query_terms, stemmer
 from ragmemory.types.changes import Checkpoint
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ragmemory.search.index.errors import DamagedFile
     from ragmemory.search.index.segments import Segment
-    from ragmemory.search.queries import ParsedQuery
+    from ragmemory.search.queries import SearchRequest
     from ragmemory.search.ranking import Scored
     from ragmemory.settings import RankingSettings
-    from ragmemory.stores.engine import Condition
     from ragmemory.stores.store import Store
 
 logger = logging.getLogger(__name__)
@@ -286,22 +281,19 @@ class RemoteSearcher:
         self._index = index
         self._state = state
         self._tail = tail
-        self._dimensions = tail.dimensions
         # They are never changed, only replaced.
-        self._segments = segments = tail.segments
+        self._segments, rows, newer = tail.segments, tail.rows, tail.bm25
         self._after = start_of(tail)
         self._excluded = np.empty(0, np.int64)
-        if len(tail.rows.excluded):
-            self._excluded = tail.rows.take(tail.rows.excluded, lambda segment: segment.chunk_ids)
-        rows = Rows(segments, tail.rows.excluded)
-        newer = BM25Index(rows, index.ranking.k1, index.ranking.b)
-        total = np.frombuffer(state.total) if state.total else np.zeros(self._dimensions)
+        if len(rows.excluded):
+            self._excluded = rows.take(rows.excluded, lambda segment: segment.chunk_ids)
+        total = np.frombuffer(state.total) if state.total else np.zeros(tail.dimensions)
         chunks = state.chunks + newer.texts
         counted = zip(frequencies.items(), newer.count_many(list(frequencies)), strict=True)
         self.collection = Collection(
             chunks,
             state.length + newer.length,
-            total + VectorIndex(rows).total if len(rows) else total,
+            total + tail.vectors.total if len(rows) else total,
             {term: min(chunks, count + more) for (term, count), more in counted},
         )
         self.retriever = Retriever(self._searched(()))
@@ -312,11 +304,11 @@ class RemoteSearcher:
 
     async def search(self, request: SearchRequest, notices: list[str]) -> list[Scored]:
         index, store, filter = self._index, self._index.store, request.filter
-        vector = request.vector_for(index.identity, self._dimensions)
-        found = await self._candidates(request.query, vector, filter, notices)
+        request = request.for_index(index.identity, self._tail.dimensions)
+        found = await self._candidates(request, notices)
         ids = {one for one in found if one <= self._after}
         ids.update(sorted(one for one in request.boosted if one <= self._after)[: index.ranking.candidates])
-        chunks = await store.changes.of(sorted(ids), filter, self._dimensions)
+        chunks = await store.changes.of(sorted(ids), filter, self._tail.dimensions)
         if len(chunks.chunk_ids) < len(ids) and await store.engine.version() != index.version:
             index.losses += 1  # A document may have been replaced meanwhile: the query is repeated.
         allowed = None
@@ -326,19 +318,13 @@ class RemoteSearcher:
 
         def search() -> list[Scored]:
             searched = self._searched([self._tail.segment(0, self._after, chunks)])
-            return request.search_with(Retriever(searched), vector, allowed)
+            return Retriever(searched).search(request, allowed)
 
         async with index.lock:  # The tail knows the words of earlier candidates.
             return await to_thread.run_sync(search)
 
-    async def _candidates(
-        self,
-        query: ParsedQuery,
-        vector: NDArray[np.float32] | None,
-        filter: Condition | None,
-        notices: list[str],
-    ) -> list[int]:
-        index, found = self._index, list[int]()
+    async def _candidates(self, request: SearchRequest, notices: list[str]) -> list[int]:
+        index, filter, found = self._index, request.filter, list[int]()
         wanted = round(_MORE * index.ranking.candidates)
         try:
             if self._state.chunks:
@@ -346,8 +332,8 @@ class RemoteSearcher:
                     condition, parameters = filter or ("TRUE", [])
                     filter = (f"hidden = 0 AND {condition}", parameters)
                 average = self._state.length / self._state.chunks
-                terms = self._sought_terms(query)
-                sought = Sought(self._state.name, vector, terms, filter, wanted, average)
+                terms = self._sought_terms(request.query.text)
+                sought = Sought(self._state.name, request.vector, terms, filter, wanted, average)
                 found = await index.candidates(sought)
             gap = self._after - self._state.checkpoint.chunk_id
             if gap <= 0:
@@ -355,13 +341,13 @@ class RemoteSearcher:
             notices.append(f"The index is being built: {gap:,} passages were searched by some words alone.")
         except IndexUnavailable as error:
             notices.append(f"Searched by some of the words alone. {error} {error.hint}")
-        words = content_words(query.text)
+        words = content_words(request.query.text)
         weights = dict(zip(words, self.retriever.word_weights(words), strict=True))
         rarest = sorted(words, key=weights.__getitem__)[::-1]
         return found + await index.store.passages.holding_some(rarest[:_SOUGHT_WORDS], wanted)
 
-    def _sought_terms(self, query: ParsedQuery) -> list[SoughtTerm]:
-        counted = Counter(query_terms(query.text))
+    def _sought_terms(self, text: str) -> list[SoughtTerm]:
+        counted = Counter(query_terms(text))
         holding = self.collection.frequencies
         terms = sorted((term for term in counted if holding.get(term)), key=holding.__getitem__)[:MAX_TERMS]
         return [

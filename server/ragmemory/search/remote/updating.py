@@ -145,21 +145,15 @@ class RemoteUpdater:
         frequencies = frequencies_of(packed)[order]
         bounds = rows_of(packed)[order].searchsorted(np.arange(len(segment) + 1))
         lengths, vectors = segment.lengths.all, segment.vectors.all
-        chunks, held = [], nothing(dimensions)
-        length, total = 0.0, held.total
-        for row, chunk_id in enumerate(changes.chunk_ids):
-            if chunk_id not in documents:
-                continue
-            own = slice(bounds[row], bounds[row + 1])
-            chunk = StoredChunk(
-                *(chunk_id, documents[chunk_id], float(lengths[row]), vectors[row]),
-                *(terms[own], frequencies[own]),
-            )
-            chunks.append(chunk)
-            held.terms.update(set(chunk.terms.tolist()))
-            length += chunk.length
-            total = total + chunk.vector
-        return chunks, Held(len(chunks), length, total, held.terms)
+        rows = [row for row, chunk_id in enumerate(changes.chunk_ids) if chunk_id in documents]
+        chunks = []
+        for row in rows:
+            chunk_id, own = changes.chunk_ids[row], slice(bounds[row], bounds[row + 1])
+            known = chunk_id, documents[chunk_id], float(lengths[row]), vectors[row]
+            chunks.append(StoredChunk(*known, terms[own], frequencies[own]))
+        counted = Counter(term for chunk in chunks for term in set(chunk.terms.tolist()))
+        total = vectors[rows].sum(axis=0, dtype=np.float64)
+        return chunks, Held(len(chunks), sum(chunk.length for chunk in chunks), total, counted)
 
     async def lead(self) -> bool:
         """Take the lease, or prolong it; False if another process has it."""

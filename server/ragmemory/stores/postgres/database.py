@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from hashlib import sha256
@@ -35,7 +35,7 @@ from ragmemory.errors import (
     NotStored,
     first_line,
 )
-from ragmemory.stores.engine import EXISTS, Connections, OnCopied, OnProgress, Row
+from ragmemory.stores.engine import EXISTS, Connections, Engine, OnCopied, OnProgress
 from ragmemory.stores.postgres.connection import (
     READ_SECONDS,
     RIGHTS_HINT,
@@ -72,8 +72,8 @@ _OPTIONS = {
 SCHEMA = "ragmemory"
 
 
-class PostgresEngine:
-    """See `engine.Engine`. `url` may name a schema: `postgresql://host/database?schema=notes`.
+class PostgresEngine(Engine):
+    """`url` may name a schema: `postgresql://host/database?schema=notes`.
 
     `path` is where the files that belong to the memory on this machine lie, such as its index.
     """
@@ -84,12 +84,7 @@ class PostgresEngine:
     def __init__(
         self, url: str, path: Path, busy_seconds: float, *, machine: str = "", read_only: bool = False
     ) -> None:
-        self.path = path
-        self.machine = machine
-        self.place = url
-        self.on_opening: Callable[[], object] = lambda: None
-        self.on_open: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint
-        self.on_commit: Callable[[], object] = lambda: None
+        super().__init__(path, url, machine)
         self._conninfo, self._schema = without_schema(url)
         # A longer name is cut off by CREATE SCHEMA and LISTEN, but refused by pg_notify.
         self._channel = self._schema.encode()[:_NAME_BYTES].decode(errors="ignore")
@@ -99,8 +94,6 @@ class PostgresEngine:
         self._pool = Pool(url, busy_seconds, self._configured)
         self._opening = anyio.Lock()
         self._write_lock = anyio.Lock()
-        self.openings = 0
-        self.lock_seconds = 0.0
         self._is_open = self._is_closed = False
 
     @property
@@ -109,12 +102,10 @@ class PostgresEngine:
 
     @property
     def is_open(self) -> bool:
-        """See `Engine.is_open`."""
         return self._is_open
 
     @property
     def connections(self) -> Connections:
-        """See `Engine.connections`."""
         return Connections(SIZE, self._pool.in_use, self._pool.waiting)
 
     async def ensure_open(self) -> None:
@@ -206,19 +197,12 @@ class PostgresEngine:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[PostgresConnection]:
-        """See `Engine.reading`."""
         await self.ensure_open()
         async with self._mapped():
             yield PostgresReader(self._pool)
 
-    async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """See `Engine.read`."""
-        async with self.reading() as connection:
-            return await connection.execute_fetchall(sql, parameters)
-
     @asynccontextmanager
     async def transaction(self, *, ordered: bool = True) -> AsyncIterator[PostgresConnection]:
-        """See `Engine.transaction`."""
         if self._read_only:
             raise MemoryReadOnly(self.place, "memory.read_only is set", OF_READ_ONLY)
         await self.ensure_open()
@@ -275,11 +259,9 @@ class PostgresEngine:
             await self._pool.give_back(connection)
 
     def concerns_all(self, error: Exception) -> bool:
-        """See `Engine.concerns_all`."""
         return concerns_the_database(error)
 
     def error_of_write(self, error: Exception, uri: str) -> Exception:
-        """See `Engine.error_of_write`."""
         import psycopg
 
         size = len(uri.encode())
@@ -288,16 +270,15 @@ class PostgresEngine:
         return NotStored(uri, first_line(error)) if isinstance(error, psycopg.Error) else error
 
     async def version(self) -> tuple[int, int]:
-        """See `Engine.version`."""
         [(version,)] = await self.read("SELECT version FROM memory")
         return self.openings, version
 
     async def send_hint(self) -> None:
-        """See `Engine.send_hint`. Not in the transaction: commits that notify wait for each other."""
+        """Not in the transaction: commits that notify wait for each other."""
         await self.read("SELECT pg_notify(?, ?)", [self._channel, self._process])
 
     async def listen(self, on_hint: Callable[[], object]) -> None:
-        """See `Engine.listen`. Raises DatabaseUnavailable when the connection is lost."""
+        """Raises DatabaseUnavailable when the connection is lost."""
         async with self._mapped():
             connection = await self._connect()
             try:
@@ -311,7 +292,6 @@ class PostgresEngine:
                 await close(connection)
 
     async def size(self) -> int:
-        """See `Engine.size`."""
         [(size,)] = await self.read(
             "SELECT CAST(sum(pg_total_relation_size(CAST(quote_ident(tablename) AS REGCLASS))) AS BIGINT)"
             " FROM pg_tables WHERE schemaname = current_schema()"
@@ -319,31 +299,27 @@ class PostgresEngine:
         return int(size)
 
     async def backup(self, target: Path, *, force: bool, on_progress: OnCopied) -> int:  # noqa: ARG002
-        """See `Engine.backup`: pg_dump is the program for it."""
+        """pg_dump is the program for it."""
         hint = "Use pg_dump, or `ragchat memory export`."
         raise BackupFailed(str(target), "the memory is in PostgreSQL", hint)
 
     async def verify(self, on_progress: OnProgress) -> Verified:
-        """See `Engine.verify`."""
         from ragmemory.stores.postgres.verifying import verify
 
         async with self.reading() as connection:
             return await verify(connection, on_progress)
 
     async def exists(self) -> bool:
-        """See `Engine.exists`."""
         async with self._mapped(), await self._connect() as connection:
             return bool(await _tables(PostgresConnection(connection, READ_SECONDS), self._schema))
 
     def unfinished(self) -> PostgresEngine:
-        """See `Engine.unfinished`."""
         copy = PostgresEngine(self.place, self.path, self._busy_seconds, machine=self.machine)
         # PostgreSQL cuts names after 63 bytes.
         copy._schema = f"copying_{sha256(self._schema.encode()).hexdigest()[:32]}"
         return copy
 
     async def take(self, copy: PostgresEngine) -> None:
-        """See `Engine.take`."""
         if await self.exists():
             raise CopyFailed(self.place, EXISTS)
         async with copy.transaction() as connection:

@@ -97,7 +97,7 @@ def mapped_errors(path: Path, busy_seconds: float) -> Iterator[None]:
     except sqlite3.Error as error:
         raise _from_sqlite_error(error, path, busy_seconds) from error
     except OSError as error:
-        raise _from_os_error(error, path) from error
+        raise (_unwritable(error, path) or MemoryUnusable(str(path), os_reason(error))) from error
     except MemoryError as error:
         if is_memory_short():
             raise
@@ -148,10 +148,6 @@ def undecodable(error: Exception, path: Path) -> MemoryDamaged | None:
         # The rest of the message is the text itself.
         return MemoryDamaged(str(path), "a stored text is not UTF-8")
     return None
-
-
-def _from_os_error(error: OSError, path: Path) -> RagMemoryError:
-    return _unwritable(error, path) or MemoryUnusable(str(path), os_reason(error))
 
 
 def _unwritable(error: sqlite3.Error | OSError, path: Path) -> RagMemoryError | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
@@ -32,7 +32,7 @@ from ragmemory.errors import (
     MemoryUnusable,
     NotStored,
 )
-from ragmemory.stores.engine import EXISTS, OnCopied, OnProgress
+from ragmemory.stores.engine import EXISTS, Engine, OnCopied, OnProgress
 from ragmemory.stores.sqlite import backup
 from ragmemory.stores.sqlite import connection as connections
 from ragmemory.stores.sqlite.connection import SqliteConnection
@@ -83,8 +83,8 @@ class ReadersWriterLock:
                 self._written.set()
 
 
-class SqliteEngine:
-    """See `engine.Engine`. Opens at the first use, and again when the file was replaced.
+class SqliteEngine(Engine):
+    """Opens at the first use, and again when the file was replaced.
 
     Every method raises MemoryUnusable, MemoryBusy, MemoryDamaged, NotAMemory or MemoryTooNew if the file does
     not work.
@@ -97,7 +97,6 @@ class SqliteEngine:
     """
 
     dialect = SqliteDialect()
-    machine = ""
     is_file = True
 
     def __init__(
@@ -108,18 +107,7 @@ class SqliteEngine:
         read_only: bool = False,
         make: Callable[[], object] = lambda: None,
     ) -> None:
-        self.path = path
-        self.place = str(path)
-        self.on_opening: Callable[[], object] = lambda: None
-        """Called before the file is first opened; its exceptions reach the caller."""
-        self.on_open: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint
-        """Called after that."""
-        self.on_commit: Callable[[], object] = lambda: None
-        """Called after every commit."""
-        self.lock_seconds = 0.0
-        self.connections = None
-        self.openings = 0
-        """How many times the file was opened."""
+        super().__init__(path, str(path))
         self._make = make
         self._busy_seconds = busy_seconds
         self._read_only = read_only
@@ -137,7 +125,6 @@ class SqliteEngine:
         self._damaged_place: str | None = None  # None: not searched yet
 
     async def ensure_open(self) -> None:
-        """Open the file, or reopen it if another one is at the path now."""
         if not self.is_replaced():
             return
         async with self._opening:
@@ -213,7 +200,6 @@ class SqliteEngine:
         self._is_open = True
 
     async def close(self) -> None:
-        """Close both connections once all uses have ended; it does not open again."""
         async with self._opening, self._use.exclusive():
             self._is_closed = True
             if self._is_open:
@@ -231,13 +217,11 @@ class SqliteEngine:
 
     @property
     def is_open(self) -> bool:
-        """See `Engine.is_open`."""
         # An empty memory without a file stays the same when another process creates the file.
         return self._is_open and self._identity in (None, wal.identity(self.path))
 
     @property
     def is_writable(self) -> bool:
-        """False while the file is open for reading only."""
         return self._writer is not None
 
     def is_replaced(self) -> bool:
@@ -275,20 +259,15 @@ class SqliteEngine:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[SqliteConnection]:
-        """See `Engine.reading`. A statement that is still open while others use the connection keeps its
-        snapshot, and they would not see what was committed since: hence `execute_fetchall` only.
+        """A statement that is open while others use the connection keeps its snapshot.
+
+        They would not see what was committed since: hence `execute_fetchall` only.
         """
         async with self._using():
             yield SqliteConnection(self._reader)
 
-    async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
-        """See `Engine.read`."""
-        async with self.reading() as connection:
-            return await connection.execute_fetchall(sql, parameters)
-
     @asynccontextmanager
     async def transaction(self, *, ordered: bool = True) -> AsyncIterator[SqliteConnection]:  # noqa: ARG002
-        """See `Engine.transaction`."""
         started = monotonic()
         async with (
             self._using_writer() as connection,
@@ -299,41 +278,27 @@ class SqliteEngine:
         self.on_commit()
 
     async def version(self) -> tuple[int, int]:
-        """See `Engine.version`."""
         async with self._using():
             return self.openings, await wal.pragma(self._reader, "data_version")
 
-    async def send_hint(self) -> None:
-        """See `Engine.send_hint`: SQLite has none."""
-
-    async def listen(self, on_hint: Callable[[], object]) -> None:  # noqa: ARG002
-        """See `Engine.listen`."""
-        await anyio.sleep_forever()
-
     async def size(self) -> int:
-        """See `Engine.size`."""
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
     async def backup(self, target: Path, *, force: bool, on_progress: OnCopied) -> int:
-        """Copy the file, and return the bytes of the copy: see `sqlite.backup`."""
         async with self._using():
             return await backup.backup(self.path, target, force=force, on_progress=on_progress)
 
     async def verify(self, on_progress: OnProgress) -> Verified:
-        """Check the whole file, even if it cannot be opened."""
         return await verify(self.path, self._busy_seconds, on_progress)
 
     async def exists(self) -> bool:
-        """See `Engine.exists`."""
         return self.path.exists()
 
     def unfinished(self) -> SqliteEngine:
-        """See `Engine.unfinished`."""
         return SqliteEngine(self.path.with_name(f"{self.path.name}.copying"), self._busy_seconds)
 
     async def take(self, copy: SqliteEngine) -> None:
-        """See `Engine.take`."""
         await copy.close()
         with self._mapped(), Folder(self.path.parent) as folder:
             if self.path.exists():
@@ -341,11 +306,9 @@ class SqliteEngine:
             folder.replace(self.path.name, by=copy.path.name)
 
     def concerns_all(self, error: Exception) -> bool:
-        """See `Engine.concerns_all`."""
         return connections.concerns_the_file(error)
 
     def error_of_write(self, error: Exception, uri: str) -> Exception:
-        """See `Engine.error_of_write`."""
         if isinstance(error, sqlite3.Error):
             return connections.undecodable(error, self.path) or NotStored(uri, str(error))
         return error

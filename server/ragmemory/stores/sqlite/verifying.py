@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -159,10 +160,8 @@ async def _findings(connection: aiosqlite.Connection, check: str) -> list[str]:
 
 
 async def _references(connection: aiosqlite.Connection, report: _Report) -> None:
-    lost: dict[str, int] = {}
-    for row in await connection.execute_fetchall("PRAGMA foreign_key_check"):
-        lost[_text(row[0])] = lost.get(_text(row[0]), 0) + 1
-    for table, count in lost.items():
+    rows = await connection.execute_fetchall("PRAGMA foreign_key_check")
+    for table, count in Counter(_text(row[0]) for row in rows).items():
         report(f"{count:,} rows of the table {table} refer to rows that do not exist. {_BACKUP}")
 
 
@@ -173,7 +172,7 @@ async def _fulltext(connection: aiosqlite.Connection, report: _Report) -> None:
     [(count,)] = await connection.execute_fetchall(
         # A chunk of only punctuation has no words in the full text.
         "SELECT (SELECT count(*) FROM chunks JOIN documents ON number = document"
-        f" WHERE {await _visible(connection)} AND text GLOB '*[A-Za-z0-9]*'"
+        " WHERE hidden = 0 AND text GLOB '*[A-Za-z0-9]*'"
         " AND chunk_id NOT IN (SELECT doc FROM temp.words_of))"
         " + (SELECT count(DISTINCT doc) FROM temp.words_of WHERE doc NOT IN (SELECT chunk_id FROM chunks))"
     )
@@ -182,13 +181,12 @@ async def _fulltext(connection: aiosqlite.Connection, report: _Report) -> None:
 
 
 async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
-    visible = await _visible(connection)
     number = damaged = 0
     remedy = "Inject it again, or put a backup of the file in its place."
     while page := list(
         await connection.execute_fetchall(
             "SELECT number, uri, digest, chunks, metadata FROM documents"
-            f" WHERE number > ? AND {visible} ORDER BY number LIMIT ?",
+            " WHERE number > ? AND hidden = 0 ORDER BY number LIMIT ?",
             [number, _PAGE],
         )
     ):
@@ -200,11 +198,6 @@ async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
                 report(f"The document {uri} is damaged. {remedy}")
     if damaged > _NAMED:
         report(f"{damaged - _NAMED:,} more documents are damaged. {_BACKUP}")
-
-
-async def _visible(connection: aiosqlite.Connection) -> str:
-    """The condition for visible documents; in the first version of the tables all are."""
-    return "hidden = 0" if await wal.pragma(connection, "user_version") > 1 else "1"
 
 
 async def _texts(connection: aiosqlite.Connection, numbers: Sequence[int]) -> dict[int, list[bytes]]:
@@ -271,7 +264,7 @@ async def _embeddings(connection: aiosqlite.Connection, report: _Report) -> None
         await connection.execute_fetchall(
             "SELECT chunk_id, vector FROM chunks CROSS JOIN documents ON number = document"
             " LEFT JOIN embeddings USING(chunk_id)"
-            f" WHERE chunk_id > ? AND {await _visible(connection)} ORDER BY chunk_id LIMIT ?",
+            " WHERE chunk_id > ? AND hidden = 0 ORDER BY chunk_id LIMIT ?",
             [after, _PAGE_OF_EMBEDDINGS],
         )
     ):
@@ -286,12 +279,10 @@ async def _embeddings(connection: aiosqlite.Connection, report: _Report) -> None
 
 
 async def _journal(connection: aiosqlite.Connection, report: _Report) -> None:
-    has_hidden = await wal.pragma(connection, "user_version") > 1
-    document = "before_document" if has_hidden else "NULL"
     seq = 0
     while page := list(
         await connection.execute_fetchall(
-            f"SELECT seq, uri, before_metadata, before_text, {document} FROM journal"
+            "SELECT seq, uri, before_metadata, before_text, before_document FROM journal"
             " WHERE seq > ? AND before_text IS NOT NULL ORDER BY seq LIMIT ?",
             [seq, _PAGE],
         )

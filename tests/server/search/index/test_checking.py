@@ -38,7 +38,7 @@ def check_all(checking: Checking, path: Path) -> None:
 def test_searches_in_a_row_end_each_part_and_all_is_checked_in_the_end(path: Path) -> None:
     whole, in_memory = Segment.open(path), segment(401, TEXTS)
     check_all(Checking(Rows([whole, in_memory])), path)
-    assert not whole.check_more()
+    assert not whole.chunk_ids.check_more()
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.9])
@@ -52,7 +52,7 @@ def test_damage_where_no_search_has_read_is_reported_by_the_next_one(path: Path,
 
 def test_files_that_are_checked_as_a_whole_are_read_as_before(path: Path) -> None:
     checked, unchecked = Segment.open(path), Segment.open(path)
-    while checked.check_more():
+    while checked.chunk_ids.check_more():
         pass
     for name in ("chunk_ids", "vectors", "words"):
         assert getattr(checked, name).all.tolist() == getattr(unchecked, name).all.tolist()

@@ -12,12 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from ragconfig.settings import load_settings
-from ragmemory.embedders.calibration import LOCAL
+from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.folder import IndexFolder
 from ragmemory.search.index.saving import SavedIndex, next_merge
 from ragmemory.search.index.segments import Segment
-from ragmemory.search.queries import parse
+from ragmemory.search.queries import SearchRequest, parse
 from ragmemory.search.retriever import Retriever
 from ragmemory.search.sync import FEW, MANY
 from ragmemory.settings import RankingSettings
@@ -25,6 +25,7 @@ from ragmemory.types.changes import Changes, Checkpoint
 
 RANKING = load_settings(environ={}).table("ranking", RankingSettings)
 DIMENSIONS = 128
+EMBEDDER = LocalEmbedder()
 WORDS = [first + second + third for first in "bdfgk" for second in "aeiou" for third in "lmnrst"]
 # A few words are in most texts, and most words in few.
 WEIGHTS = [1 / (1 + number) for number in range(len(WORDS))]
@@ -109,7 +110,7 @@ def found(index: ChunkIndex, questions: list[str], vectors: NDArray[np.float32])
     retriever = Retriever(index)
     words = " ".join(questions).split()
     hits = [
-        retriever.search(parse(question), vector, None, set(), 10, LOCAL, lambda _: True)
+        retriever.search(SearchRequest(parse(question), vector, EMBEDDER, None, set(), 10), None)
         for question, one in zip(questions, vectors, strict=True)
         for vector in (one, None)
     ]

@@ -69,7 +69,7 @@ def test_a_manifest_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such FIFOs")
-@pytest.mark.parametrize("name", [LOCK, f"{MANIFEST}.new"])
+@pytest.mark.parametrize("name", [LOCK, MANIFEST])
 def test_a_pipe_where_the_index_writes_is_not_waited_for(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
     (tmp_path / TAG).write_text(TAG_TEXT, encoding="utf-8")
@@ -144,17 +144,6 @@ def test_a_folder_that_something_else_made_is_refused_and_left_as_it_is(tmp_path
     with pytest.raises(NotAnIndex), folder.locked():
         pass
     assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-def test_an_index_of_the_older_form_is_replaced(tmp_path: Path) -> None:
-    old = tmp_path / "41-7.abcd_123"
-    old.mkdir()
-    for name in ("header.json", "vectors.npy", "sequence_ends.npy"):
-        (old / name).touch()
-    folder = IndexFolder(tmp_path)
-    folder.check()
-    with folder.locked():
-        assert not old.exists()
 
 
 @pytest.mark.parametrize("exists", [False, True], ids=["no folder", "an empty folder"])

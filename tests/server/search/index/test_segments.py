@@ -23,7 +23,7 @@ from ragmemory.search.index.errors import MergeStopped
 from ragmemory.search.index.lexicon import Analysed, Lexicon
 from ragmemory.search.index.postings import frequencies_of, rows_of
 from ragmemory.search.index.rows import Rows
-from ragmemory.search.index.scores import BLOCK, DenseScores
+from ragmemory.search.index.scores import BLOCK, best_of
 from ragmemory.search.index.segments import Segment, as_float32
 from ragmemory.search.index.vectors import VectorIndex
 from ragmemory.text.analysis import hashes
@@ -199,7 +199,7 @@ def test_every_finite_float16_becomes_the_same_float32() -> None:
 @given(st.lists(st.floats(-1, 1, width=32), max_size=600), st.integers(1, 12))
 def test_the_best_are_the_highest_above_zero_in_order(scores: list[float], k: int) -> None:
     array = np.array(scores, np.float32)
-    best = DenseScores(array).best(k)
+    best = best_of(array, k)
     expected = [row for row in np.argsort(-array, kind="stable").tolist() if array[row] > 0]
     assert best.tolist() == expected[:k]
 
@@ -207,7 +207,7 @@ def test_the_best_are_the_highest_above_zero_in_order(scores: list[float], k: in
 def test_the_best_of_many_are_the_highest_wherever_they_lie() -> None:
     scores = np.random.default_rng(1).normal(size=BLOCK * 100 + 17).astype(np.float32)
     scores[rows(3, 4, 5)] = 9  # neighbours, and so in different blocks
-    best = DenseScores(scores).best(20)
+    best = best_of(scores, 20)
     assert best[:3].tolist() == [3, 4, 5]
     assert best.tolist() == np.argsort(-scores, kind="stable")[:20].tolist()
 

@@ -175,7 +175,7 @@ async def test_a_memory_of_an_earlier_release_that_is_only_to_be_read_is_left_as
     reader = store_at(path, 5, 100, read_only=True)
     await reader.engine.ensure_open()
     try:
-        assert await reader.documents.text((await reader.documents.find("doc")).document_id) == "one"
+        assert (await reader.documents.read("doc"))[1] == "one"
         assert await reader.engine.read("SELECT later FROM documents") == [(7,)]
     finally:
         await reader.engine.close()
