@@ -562,7 +562,7 @@ def test_a_copy_of_a_memory_has_its_history_too(ragchat: Program) -> None:
     ragchat("--memory", "first.db", "inject", "tea.md", "coffee.md")
     ragchat("--memory", "first.db", "memory", "rm", "tea.md")
     copied = ragchat("memory", "copy", "first.db", "second.db", "--json")
-    assert (copied.code, copied.json["documents"]) == (0, 1)
+    assert (copied.code, copied.json["documents"], copied.json["replaced"]) == (0, 1, 0)
     assert copied.json["target"] == str(ragchat.folder / "second.db")
     said = ragchat("memory", "copy", "first.db", "third.db").out
     assert said == f"Copied 1 document (1 chunk) to {ragchat.folder / 'third.db'}.\n"

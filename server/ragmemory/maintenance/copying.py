@@ -22,7 +22,12 @@ def run(source: Engine, target: Engine, *, as_json: bool) -> None:
         sys.stdout.write(json.dumps(copied) + "\n")
         return
     documents, chunks = counted(copied["documents"], "document"), counted(copied["chunks"], "chunk")
-    sys.stdout.write(f"Copied {documents} ({chunks}) to {copied['target']}.\n")
+    sentence = f"Copied {documents} ({chunks}) to {copied['target']}."
+    if replaced := copied["replaced"]:
+        sentence += (
+            f" The text of {replaced:,} had U+0000, which no database stores: it is U+FFFD in the copy."
+        )
+    sys.stdout.write(sentence + "\n")
 
 
 async def _copy(source: Engine, target: Engine) -> dict[str, Any]:
@@ -34,12 +39,14 @@ async def _copy(source: Engine, target: Engine) -> dict[str, Any]:
     async with AsyncExitStack() as stack:
         for engine in (source, copy):
             stack.push_async_callback(engine.close)
-        await Copying(source, copy, _show if sys.stderr.isatty() else _nothing).run()
+        copying = Copying(source, copy, _show if sys.stderr.isatty() else _nothing)
+        await copying.run()
         [(documents, chunks)] = await copy.read(
             "SELECT count(*), CAST(coalesce(sum(chunks), 0) AS BIGINT) FROM documents WHERE hidden = 0"
         )
         await target.take(copy)
-    return {"source": source.place, "target": target.place, "documents": documents, "chunks": chunks}
+    counts = {"documents": documents, "chunks": chunks, "replaced": copying.replaced}
+    return {"source": source.place, "target": target.place, **counts}
 
 
 async def _show(done: float, total: float | None, table: str | None) -> None:

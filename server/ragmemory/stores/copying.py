@@ -12,7 +12,8 @@ from ragmemory.stores.repairing import RepairStore
 
 # Rows that are compared at a time.
 _PAGE = 1_000
-# Passes without the lock of the source: one copies, the others what was written meanwhile.
+# Passes without the lock of the source: one copies, one of them replaces what PostgreSQL would not store, one
+# finds no difference.
 _PASSES = 4
 # What a copy has of its own.
 _OWN = frozenset({"store_id"})
@@ -37,7 +38,13 @@ TABLES = (
             *("created", "added_at", "updated_at", "hidden", "stamp", "machine"),
         ),
     ),
-    _Table("chunks", chunks.COLUMNS),
+    _Table(
+        "chunks",
+        (
+            *("chunk_id", "document", "heading", "start_line", "end_line", "text"),
+            *("context", "surroundings", "places", "headings"),
+        ),
+    ),
     _Table("embeddings", ("chunk_id", "vector", "input")),
     _Table("other_embeddings", ("chunk_id", "vector", "input")),
     _Table("removed_embeddings", ("number", "input", "vector")),
@@ -62,6 +69,14 @@ class Copying:
         self._source = source
         self._target = target
         self._on_progress = on_progress
+        # Texts of earlier releases may have U+0000, which is replaced: the new digests of their documents.
+        self._unclean: set[int] = set()
+        self._digests: dict[int, bytes] = {}
+
+    @property
+    def replaced(self) -> int:
+        """The number of documents with U+0000, which is U+FFFD in the copy."""
+        return len(self._digests)
 
     async def run(self) -> None:
         """Copy until a whole pass finds both the same and the source unchanged. Raises what engines raise."""
@@ -97,7 +112,7 @@ class Copying:
                 after = upto
                 done += len(rows)
                 await self._on_progress(done, max(done, total), table.name)
-        return is_changed
+        return await self._note_digests() or is_changed
 
     async def _equalize(self, table: _Table, after: Any, upto: Any, rows: Sequence[_Row]) -> bool:
         """Make the rows between two keys those of the source; whether they were not."""
@@ -115,15 +130,31 @@ class Copying:
         return True
 
     def _clean(self, table: _Table, row: _Row) -> _Row:
-        """The row as the target stores it: PostgreSQL has no U+0000, which may be in the name of a client."""
+        """The row as it can be stored in both engines."""
+        if table.name == "documents" and row[0] in self._digests:
+            digest = table.columns.index("digest")
+            row = (*row[:digest], self._digests[row[0]], *row[digest + 1 :])
         if "machine" in table.columns and self._is_of_this_machine(table, row):
             row = (*row[:-1], self._target.machine)
+        if not any(isinstance(value, str) and "\0" in value for value in row):
+            return row
+        if table.name == "chunks":
+            self._unclean.add(row[1])
         return tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in row)
 
     def _is_of_this_machine(self, table: _Table, row: _Row) -> bool:
         # A document that was not read from a file has no stamp, and is of no machine.
         has_file = table.name == "sources" or row[-2] != ""
         return row[-1] == self._source.machine and has_file
+
+    async def _note_digests(self) -> bool:
+        """Compute the digests of documents whose text was changed; whether there are new ones."""
+        new = self._unclean - self._digests.keys()
+        async with self._target.reading() as connection:
+            for number in new:
+                text, _ = await chunks.text_of(connection, number)
+                self._digests[number] = chunks.text_digest(text)
+        return bool(new)
 
     async def _copy_meta(self) -> bool:
         async with self._source.reading() as connection:

@@ -147,15 +147,22 @@ async def test_files_of_this_machine_stay_of_this_machine(memory: MemoryService,
 
 
 @SQLITE_ONLY
-async def test_a_nul_character_in_the_name_of_a_client_is_replaced(
+async def test_nul_characters_of_an_old_memory_are_replaced_and_counted(
     memory: MemoryService, target: Engine
 ) -> None:
     await put(memory, FOX, uri="fox.md")
+    await put(memory, PIE, uri="pie.md")
     source = memory._store.engine
-    with closing(sqlite3.connect(source.path)) as connection, connection:
-        connection.execute("UPDATE journal SET client = 'a' || char(0) || 'b'")
-    found = await rows(await copied(source, target))
-    assert [row[5] for row in found["journal"]] == ["a\ufffdb"]
+    with closing(sqlite3.connect(source.path)) as connection:
+        connection.execute("UPDATE chunks SET text = replace(text, 'fox', 'f' || char(0) || 'x')")
+        connection.commit()
+    copy = target.unfinished()
+    copying = Copying(source, copy, ignore)
+    await copying.run()
+    await target.take(copy)
+    texts = [row[5] for row in (await rows(target))["chunks"]]
+    assert copying.replaced == 1
+    assert sum("f\ufffdx" in str(text) for text in texts) == 1
     assert (await target.verify(ignore)).ok
 
 
