@@ -48,6 +48,38 @@ def test_without_a_main_element_lists_of_links_hidden_parts_and_forms_are_left_o
     )
 
 
+@pytest.mark.parametrize(
+    ("label", "panel"),
+    [
+        ("<button class=accordion>{}</button>", "<div class=panel>"),
+        ("<button aria-expanded=false aria-controls={id}>{}</button>", "<div id={id} hidden>"),
+        (
+            "<h2><button aria-expanded=false aria-controls={id}>{}</button></h2>",
+            "<div id={id} aria-hidden=true>",
+        ),
+        ("<details><summary>{}</summary>", "<div>"),
+    ],
+    ids=["class", "hidden", "aria-hidden", "details"],
+)
+def test_what_the_reader_opens_in_its_place_is_a_section_with_its_label_as_heading(
+    label: str, panel: str
+) -> None:
+    questions = [("How long?", "Two weeks."), ("How wide?", "Two metres.")]
+    page = "".join(
+        f"{label.format(q, id=f'p{n}')}{panel.format(id=f'p{n}')}<p>{a}</div></details>"
+        for n, (q, a) in enumerate(questions)
+    )
+    shown = "# FAQ\n\n## How long?\n\nTwo weeks.\n\n## How wide?\n\nTwo metres.\n"
+    assert text_of(f"<h1>FAQ</h1>{page}") == shown
+
+
+def test_one_label_or_the_same_one_again_is_no_heading_and_menus_and_dialogs_stay_left_out() -> None:
+    more = "<details><summary>More</summary><p>{}</details>"
+    menu = "<button aria-haspopup=menu aria-controls=m>Menu</button><div id=m hidden>no</div>"
+    assert text_of(menu + more.format("A") + more.format("B")) == "More\n\nA\n\nMore\n\nB\n"
+    assert text_of("<button aria-expanded=false>no</button><p>Yes.") == "Yes.\n"
+
+
 def test_what_is_never_to_be_seen_is_left_out_also_in_tables_and_headings() -> None:
     assert (
         text_of(
