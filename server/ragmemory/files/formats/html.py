@@ -386,6 +386,9 @@ class _Blocks:
             if (code := node.text() or "").strip():
                 self._append(fenced(code))
         elif tag == "table" and (rows := _rows(node)):
+            if (caption := node.css_first("caption")) is not None:
+                self.walk(caption, depth + 1)
+                self.end()
             self._append("\n".join(table(rows)))
         elif not self.with_links and _is_only_links(tag, node):
             return

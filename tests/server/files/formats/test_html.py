@@ -297,6 +297,13 @@ def test_a_list_keeps_the_numbers_that_the_page_states() -> None:
     )
 
 
+def test_the_caption_of_a_table_is_above_it() -> None:
+    page = (
+        "<table><caption>Working <b>range</b></caption><tr><th>Heat<td>5–40 °C<tr><th>Power<td>75 W</table>"
+    )
+    assert text_of(page) == "Working range\n\n| Heat | 5–40 °C |\n| --- | --- |\n| Power | 75 W |\n"
+
+
 def test_a_table_that_lays_out_a_page_is_read_as_text() -> None:
     assert text_of("<table><tr><td><h1>Title</h1><td><p>One.<p>Two.</table>") == "# Title\n\nOne.\n\nTwo.\n"
     # In a mail, a table of one row in another one is part of its layout.
