@@ -32,6 +32,8 @@ def test_a_word_divided_at_the_end_of_a_line_is_joined() -> None:
     assert read(PAPER, pdf(["The CONSTI-\nTUTION."])).text == "The CONSTITUTION.\n"
     # A compound keeps its hyphen.
     assert read(PAPER, pdf(["The systemd-\nInit."])).text == "The systemd-Init.\n"
+    assert read(PAPER, pdf(["The RMA-\nNumber."])).text == "The RMA-Number.\n"
+    assert read(PAPER, pdf(["The DNS-\nserver."])).text == "The DNS-server.\n"
 
 
 def test_a_title_that_is_divided_at_a_hyphen_keeps_it() -> None:
