@@ -316,6 +316,13 @@ def test_bold_lines_in_the_size_of_the_text_are_headings_but_no_remarks() -> Non
     ]
 
 
+@pytest.mark.parametrize(("mark", "count"), [("?", 3), (".", 0)])
+def test_bold_questions_are_headings_also_where_their_answers_are_short(mark: str, count: int) -> None:
+    bold = [f"Is the kite {colour} in the air at night{mark}" for colour in ("red", "blue", "gold")]
+    lines = [(10, line) for one in bold for line in (one, SAID)]
+    assert read(PAPER, pdf([sized(*lines, bold="\n".join(bold))])).text.count("# ") == count
+
+
 def test_pages_with_characters_that_have_no_code_have_headings() -> None:
     lines = (14, "Sets"), (10, f"{SAID} \0"), (14, "Maps"), (10, SAID), (10, SAID)
     assert "# Sets\n" in read(PAPER, pdf([sized(*lines)])).text
