@@ -27,6 +27,7 @@ from ragmemory.files.formats.file_text import (
     table,
 )
 from ragmemory.files.formats.mathml import linear
+from ragmemory.files.formats.unstyled import with_headings
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -48,6 +49,7 @@ INLINE = frozenset((
     "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ))
 # fmt: on
+BOLD = frozenset(("b", "strong"))
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 # The names of metadata, and the same in JSON-LD. A date is stored without its time.
 AUTHOR_NAMES = "author article:author dc.creator dcterms.creator citation_author"
@@ -178,7 +180,10 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool, with_links: bool = False
     blocks.end()
     first = tree.css_first("h1")
     title = stated_title(head.text()) if head else ""
-    return "\n\n".join(map("\n".join, blocks.done)), title or (one_line(first.text()) if first else "")
+    parts = list(map("\n".join, blocks.done))
+    if blocks.bold:
+        parts = with_headings(parts, blocks.bold)
+    return "\n\n".join(parts), title or (one_line(first.text()) if first else "")
 
 
 def _opened(root: LexborNode) -> set[int]:
@@ -302,7 +307,10 @@ class _Blocks:
     labels: Container[int] = ()
     level: int = 0  # of the last heading
     done: list[list[str]] = field(default_factory=list)  # the lines of each block; a list is one block
+    bold: set[int] = field(default_factory=set)  # the places of paragraphs in `done` that are bold throughout
     line: list[str] = field(default_factory=list)  # the text of the open block
+    is_bold: bool = True  # all of it
+    weight: int = 0  # nesting depth of bold text
     prefix: str = ""  # list marker of the open block
     quoted: int = 0  # nesting depth of blockquotes
     lists: list[int] = field(default_factory=list)  # the last number of each enclosing list; -1 for bullets
@@ -311,9 +319,12 @@ class _Blocks:
         """End the open block."""
         lines = [" ".join(line.split()) for line in "".join(self.line).split("\n")]
         text = "\n".join(filter(None, lines))
-        self.line = []
+        is_bold = self.is_bold and not (self.lists or self.quoted)
+        self.line, self.is_bold = [], True
         if not text:
             return
+        if is_bold:
+            self.bold.add(len(self.done))
         block = f"{'  ' * (len(self.lists) - 1)}{self.prefix}{text}"
         is_item = bool(self.lists and self.prefix)
         self._append(block, joined=is_item and len(self.done) > 0 and _is_item(self.done[-1][0]))
@@ -335,7 +346,9 @@ class _Blocks:
         for child in node.iter(include_text=True):
             tag = child.tag or ""
             if tag == "-text":
-                self.line.append((child.text_content or "").replace("\n", " "))
+                said = (child.text_content or "").replace("\n", " ")
+                self.line.append(said)
+                self.is_bold = self.is_bold and (self.weight > 0 or said.isspace())
             elif tag == "br":
                 self.line.append("\n")
             elif child.mem_id in self.labels:
@@ -345,8 +358,11 @@ class _Blocks:
                 continue
             elif tag == "img":
                 self.line.append(f" {child.attributes.get('alt') or ''} ")
+                self.is_bold = False
             elif tag in INLINE:
+                self.weight += tag in BOLD
                 self.walk(child, depth + 1)
+                self.weight -= tag in BOLD
                 if tag == "a" and self.with_links:
                     self._add_address(child)
             else:

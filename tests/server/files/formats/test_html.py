@@ -73,6 +73,15 @@ def test_what_the_reader_opens_in_its_place_is_a_section_with_its_label_as_headi
     assert text_of(f"<h1>FAQ</h1>{page}") == shown
 
 
+def test_bold_paragraphs_are_headings_where_the_page_has_few() -> None:
+    page = "<p><b>How long?</b><p>Two weeks.<p><i><strong>How wide?</strong></i><br><p>Two <b>metres</b>."
+    shown = "How long?\n\nTwo weeks.\n\n## How wide?\n\nTwo metres.\n"
+    assert text_of(f"<h1>FAQ</h1>{page}") == f"# FAQ\n\n## {shown}"
+    assert text_of(f"<h1>FAQ</h1><h2>Size</h2>{page}").count("#") == 3
+    listed = "<ul><li><b>How long?</b><li><b>How wide?</b></ul><blockquote><b>How?</b></blockquote><p>So."
+    assert text_of(f"{listed}<p><b>How high?</b> So.<p><b>Why?</b> So.").count("#") == 0
+
+
 def test_one_label_or_the_same_one_again_is_no_heading_and_menus_and_dialogs_stay_left_out() -> None:
     more = "<details><summary>More</summary><p>{}</details>"
     menu = "<button aria-haspopup=menu aria-controls=m>Menu</button><div id=m hidden>no</div>"
