@@ -311,6 +311,7 @@ class _Blocks:
     line: list[str] = field(default_factory=list)  # the text of the open block
     is_bold: bool = True  # all of it
     weight: int = 0  # nesting depth of bold text
+    term: int = 0  # the number of blocks at the end of a term, which its definition continues
     prefix: str = ""  # list marker of the open block
     quoted: int = 0  # nesting depth of blockquotes
     lists: list[int] = field(default_factory=list)  # the last number of each enclosing list; -1 for bullets
@@ -327,7 +328,11 @@ class _Blocks:
             self.bold.add(len(self.done))
         block = f"{'  ' * (len(self.lists) - 1)}{self.prefix}{text}"
         is_item = bool(self.lists and self.prefix)
-        self._append(block, joined=is_item and len(self.done) > 0 and _is_item(self.done[-1][0]))
+        is_defined = 0 < self.term == len(self.done) and not self.lists
+        self.term = 0
+        self._append(
+            block, joined=is_defined or (is_item and len(self.done) > 0 and _is_item(self.done[-1][0]))
+        )
         self.prefix = ""
 
     def _append(self, block: str, *, joined: bool = False) -> None:
@@ -421,6 +426,10 @@ class _Blocks:
             self.walk(node, depth + 1)
             self.end()
             self.prefix = ""
+        elif tag in ("dt", "dd"):
+            self.walk(node, depth + 1)
+            self.end()
+            self.term = len(self.done) if tag == "dt" else 0
         elif tag == "blockquote":
             self.quoted += 1
             self.walk(node, depth + 1)

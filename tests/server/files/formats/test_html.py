@@ -306,6 +306,13 @@ def test_a_list_keeps_the_numbers_that_the_page_states() -> None:
     )
 
 
+def test_a_term_stays_with_its_definition() -> None:
+    terms = "<dt>FRT<dd>First <i>response</i> time.<dt>Sev-1<dt>Outage<dd><p>All is down.</p><p>Call.</p>"
+    shown = "FRT\nFirst response time.\n\nSev-1\nOutage\nAll is down.\n\nCall.\n\nEnd.\n"
+    assert text_of(f"<dl>{terms}</dl><p>End.") == shown
+    assert text_of("<dl><dt>Bags<dd><ul><li>A<li>B</ul></dl>") == "Bags\n\n- A\n- B\n"
+
+
 def test_the_caption_of_a_table_is_above_it() -> None:
     page = (
         "<table><caption>Working <b>range</b></caption><tr><th>Heat<td>5–40 °C<tr><th>Power<td>75 W</table>"
