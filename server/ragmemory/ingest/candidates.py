@@ -60,6 +60,12 @@ NUMERAL = re.compile(r"\s*(?:(\d{1,3}|[IVXLC]+)\.?|-([IVXLC]+)-)\s*$")
 ORDINAL = "(?:st|nd|rd|th)"
 DAY_OF_MONTH = rf"(?:(?:the|den)[ \t]+)?\d{{1,2}}(?:\.|{ORDINAL})?[ \t]+(?:of[ \t]+)?[^\W\d_]{{3,9}}"
 MONTH_AND_DAY = rf"[^\W\d_]{{3,9}}\.?[ \t]+(?:the[ \t]+)?\d{{1,2}}{ORDINAL}?"
+# At the right end of a title: "Version 4.1      2025-06-16", "Ada Lee      16 June 2025 10:32".
+DATE_AT_RIGHT = re.compile(
+    rf"(?: {{3,}}|\t+)\(?(?:\d{{4}}([-./])\d{{1,2}}\1\d{{1,2}}|\d{{1,2}}([./])\d{{1,2}}\2\d{{4}}"
+    rf"|{DAY_OF_MONTH}\.?,?[ \t]+\d{{4}}|{MONTH_AND_DAY},?[ \t]+\d{{4}})"
+    r"(?:[ ,T]+\d{1,2}:\d\d(?::\d\d)?)?\)?[ \t\r]*$"
+)
 # The date of an entry of a journal, a changelog or minutes, not of a line of a log.
 DATED = re.compile(
     r"\s{0,3}\[?(?:[^\W\d_]{2,10}\.?,?[ \t]+)?"
@@ -203,9 +209,10 @@ def _below_rule(text: str, start: int, rule: re.Match[str]) -> Candidate | None:
     if (other := RULE.match(below)) and other[1] == rule[1] and _is_as_long(line, below):
         title = _underlined(line)
         found = Candidate(start, below_end, "underlined", 2 * rule[1], squeezed(title), rule=rule[1])
-        return found if is_title(title) else None
+        return found if is_title(DATE_AT_RIGHT.sub("", title)) else None
     line = LINK_MARKS.sub("", line)  # at its right, in a help file
-    if below.strip() or len(rule[0].strip()) < MIN_RULE or not is_title(line.strip()):
+    title = DATE_AT_RIGHT.sub("", line.strip())
+    if below.strip() or len(rule[0].strip()) < MIN_RULE or not is_title(title):
         return None
     one = _numbered(text, start, end, line, "")
     is_one = one is not None and one.family == "number" and one.end > one.start
@@ -221,7 +228,7 @@ def _above_rule(text: str, start: int, end: int, rule: re.Match[str], line: str)
     if one and one.family == "roman":  # "C." may be a letter
         one = None
     title = _underlined(line)
-    if not is_title(title) or (GAP.search(title) and not one):
+    if not is_title(DATE_AT_RIGHT.sub("", title)):
         return None
     one = one or Candidate(start, end, "underlined", rule[1], squeezed(title))
     return one._replace(end=end, title=squeezed(title), rule=rule[1], longer=None)

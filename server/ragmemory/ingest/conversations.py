@@ -1,7 +1,8 @@
 """Recognise conversations, and split them into turns that are embedded with their neighbours. Pure.
 
-A turn begins with the name of its speaker in one of three forms: with a time, in bold, or plain. All turns of
-a conversation have the same form. Settings, logs and Q&A lists look similar but are not conversations.
+A turn begins with the name of its speaker in one of three forms: with a time, in bold, or plain. A name with
+a time may stand in a line above the text. All turns of a conversation have the same form. Settings, logs and
+Q&A lists look similar but are not conversations.
 """
 
 from __future__ import annotations
@@ -54,13 +55,18 @@ def _stamps() -> tuple[str, str]:
 
 @cache  # Compiled at first use, not at start-up.
 def _label() -> re.Pattern[str]:
-    """A line that begins a turn. Groups: `stamp` or `time`, `bold`, `name`."""
+    """A line that begins a turn. Groups: `stamp`, `time` or `line`, `bold`, `name`."""
     time, stamp = _stamps()
     name = r"[^\W\d_][\w.'’-]*+(?: [\w.'’&-]++){0,3}+|[+~][\w ()-]{3,30}"
     after = rf"(?:\s?\((?P<%s>[^)\n]{{0,30}}{time}[^)\n]{{0,20}})\))?:"
+    # "Ada Lee   0:03", or "Ada Lee" above "Today at 10:14 AM"; the text is below, and no further time.
+    day = r"(?:(?:[^\W\d_]{2,12}(?: (?:at|um|à))?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4},?) )?"
+    line = rf"(?:(?: {{2,}}|\t)|[ \t]*\r?\n{day}){time}(?=[ \t]*\r?\n[ \t]*\S)"
+    line += rf"(?![ \t]*\r?\n[^\n]*{time}[ \t]*\r?(?:\n|\Z))"
+    alone = rf"(?:{after % 'time'}|(?P<line>{line}))"
     return re.compile(
         rf"^[\u200e\u200f]?(?P<stamp>{stamp})?(?P<bold>\*\*|__)?(?P<name>{name})"
-        rf"(?(bold)(?::(?P=bold)|(?P=bold){after % 'bold_time'})|{after % 'time'})(?=\s)",
+        rf"(?(bold)(?::(?P=bold)|(?P=bold){after % 'bold_time'})|{alone})(?=\s)",
         re.MULTILINE,
     )
 
@@ -117,7 +123,7 @@ def _labels(text: str, end: int) -> Iterator[re.Match[str]]:
 
 
 def _kind(label: re.Match[str]) -> str:
-    if label["stamp"] or label["time"] or label["bold_time"]:
+    if label["stamp"] or label["time"] or label["bold_time"] or label["line"]:
         return "time"
     return "bold" if label["bold"] else "plain"
 

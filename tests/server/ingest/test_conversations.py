@@ -67,6 +67,20 @@ def test_each_turn_is_a_chunk_that_has_the_two_turns_around_it(text: str, is_mar
     assert {chunk.context for chunk in chunks} == {""}
 
 
+@pytest.mark.parametrize(
+    "form", ["{}   0:03", "{}\t10:42 AM", "{}\nToday at 10:42 AM", "{}\n03/05/2024 10:42"]
+)
+@pytest.mark.parametrize("end", ["\n", "\n\n"], ids=["dense", "apart"])
+def test_the_name_and_the_time_may_be_above_the_text_as_in_transcripts_of_meetings(
+    form: str, end: str
+) -> None:
+    said = ("Is it calm?", "Very.", "Who rows?", "Ida's boat.", "Ask her!", "She rows.")
+    names = ("Anna Roe", "Ben Okoro")
+    turns = [f"{form.format(names[n % 2])}\n{words} {CALM}.{end}" for n, words in enumerate(said)]
+    text = "".join(turns)
+    assert texts(text, cut(text, is_markdown=False)) == turns
+
+
 ENTRY = "a rather long line about nothing that matters to any of the readers of this"
 OTHERS = {
     "settings": "".join(f"Key{number}: value {number}\n" for number in range(40)),
@@ -80,6 +94,7 @@ OTHERS = {
     ),
     "a glossary": "".join(f"Term{number}: Is it a word? It is.\n" for number in range(40)),
     "remarks in prose": "".join(f"{ENTRY}.\n\nNote: take care. Why?\n\n{ENTRY}.\n\n" for _ in range(20)),
+    "a time sheet": "In   08:00\nOut   16:30\n" * 20,
     "one speaker": "".join(f"Anna: Am I alone? I am, {number} times.\n" for number in range(40)),
     "examples": "**Input:** 3 4\n**Output:** 7\n\n" * 20,
     "three turns": "Anna: Is it calm?\nBen: It is.\nAnna: Good.\n",

@@ -549,6 +549,41 @@ SETTINGS = """
     """
 
 
+def test_a_title_with_a_rule_may_have_a_date_at_its_right_end_but_a_row_with_a_rule_is_none() -> None:
+    ticket = """
+        ----------------------------------------
+        Ada Lee                 2025-05-19 07:58
+        ----------------------------------------
+        The boiler restarts at night.
+
+        ----------------------------------------
+        Ben Ray                 19 May 2025 9:14
+        ----------------------------------------
+        It is switched off.
+        """
+    assert paths(ticket) == ["Ada Lee 2025-05-19 07:58", "Ben Ray 19 May 2025 9:14"]
+    releases = """
+        Version 4.1.2                 2025-06-16
+        ----------------------------------------
+        Fixes the night job.
+
+        Version 4.1.0               (2025-04-07)
+        ----------------------------------------
+        Adds a report.
+        """
+    assert paths(releases) == ["Version 4.1.2 2025-06-16", "Version 4.1.0 (2025-04-07)"]
+    rows = """
+        Boiler                 Price in May 2025
+        ----------------------------------------
+        Kite                                 900
+
+        Pump                   Price in May 2025
+        ----------------------------------------
+        Gull                                  80
+        """
+    assert paths(rows) == []
+
+
 def test_boxes_and_ruled_lines_of_comments() -> None:
     assert paths(SETTINGS) == ["Network", "  Limits", "Storage", "  Limits of size"]
 

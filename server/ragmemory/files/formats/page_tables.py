@@ -41,8 +41,11 @@ MONEY = re.compile(r"[€$£¥%]|[A-Z]{3}|[.,]\d\d(?!\d)")
 # A hyphenated word at the end of a line: PDFium writes U+FFFE or U+0002 for the hyphen, or has a soft one.
 # Browsers print the hyphen of Unicode, which is rarely typed.
 DIVIDED = re.compile("[\ufffe\x02\xad](?:\r?\n)?|(?<=[^\\W\\d_])‐\r?\n(?=[a-zà-öø-ÿß])")
-# The hyphen of a compound such as systemd-Init, which is divided there.
-COMPOUND = re.compile("(?<=[^\\WA-Z_])(?:[\ufffe\x02](?:\r?\n)?|‐\r?\n)(?=[A-ZÄÖÜ])")
+# The hyphen of a compound such as systemd-Init or USB-Kabel, which is divided there.
+_HYPHEN = "(?:[\ufffe\x02](?:\r?\n)?|‐\r?\n)"
+COMPOUND = re.compile(
+    rf"(?<=[^\WA-Z_]){_HYPHEN}(?=[A-ZÄÖÜ])|(?<=[A-ZÄÖÜ]{{2}}){_HYPHEN}(?=[^\W\d_][a-zäöüß])"
+)
 
 
 def undivided(text: str) -> str:

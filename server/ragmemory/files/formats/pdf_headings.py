@@ -23,9 +23,10 @@ MIN_PAGES = 3
 MIN_FOUND = 0.5
 MAX_ENTRIES = 5_000
 MAX_SEARCHED = 500  # lines of a page
-# Minimum number of headings of one size, and the maximum share of the text in that size.
+# Minimum number of headings of one size, and the maximum share of the text in that size; that of questions.
 MIN_EQUAL = 2
 MAX_LARGE = 0.2
+MAX_ASKED = 0.5
 # Points by which a heading is larger than the body text.
 LARGER = 0.15
 # Points that a bold line counts as larger, so that it is a heading also in the size of the body text.
@@ -187,7 +188,12 @@ def _of_sizes(pages: Sequence[Sequence[Line]]) -> Iterator[Heading]:
     if not sizes:
         return
     body = max(sizes, key=sizes.__getitem__)
-    larger = {size for size in sizes if size >= body + LARGER and sizes[size] <= MAX_LARGE * sizes.total()}
+    larger = {
+        size
+        for size in sizes
+        if size >= body + LARGER
+        and sizes[size] <= (MAX_ASKED if _asks(pages, size) else MAX_LARGE) * sizes.total()
+    }
     found = [one for number, lines in enumerate(pages) for one in _blocks(number, lines, larger)]
     found = [one for run in _runs(found) if len(run) < MAX_LISTED for one in run]
     # Entries of a table of contents.
@@ -202,6 +208,12 @@ def _of_sizes(pages: Sequence[Sequence[Line]]) -> Iterator[Heading]:
     yield from _with_levels_of_numbers(
         [heading._replace(level=levels.index(size) + 1) for size, heading in found if size in levels]
     )
+
+
+def _asks(pages: Sequence[Sequence[Line]], size: float) -> bool:
+    """Whether most titles of a size are questions, of which the answers may be short."""
+    titles = [one.title for number, lines in enumerate(pages) for _, one in _blocks(number, lines, {size})]
+    return 2 * sum(title.endswith(("?", "？")) for title in titles) > len(titles)
 
 
 def _with_levels_of_numbers(found: Sequence[Heading]) -> Iterator[Heading]:

@@ -24,12 +24,16 @@ PAUSE_SECONDS = 4
 
 
 class Cue(NamedTuple):
-    """What is shown from `start` to `end` (seconds); `speaker` begins `said`, "" if none is named."""
+    """What is shown from `start` to `end` (seconds); `speaker` begins `said`, "" if none is named.
+
+    `is_marked`: the speaker is named in the markup.
+    """
 
     start: int
     end: int
     said: str
     speaker: str
+    is_marked: bool
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -37,7 +41,7 @@ def read(path: Path, data: bytes) -> FileText:
     cues = list(_cues(decode(data).text))
     # Several cues begin with the name of a speaker, but few with other words and a colon.
     counts = Counter(cue.speaker for cue in cues)
-    cues = [cue if counts[cue.speaker] > 1 else cue._replace(speaker="") for cue in cues]
+    fewest = 1 if all(cue.speaker for cue in cues) else 2
     if not cues:
         raise Damaged("subtitle")
     builder = TextBuilder()
@@ -48,12 +52,13 @@ def read(path: Path, data: bytes) -> FileText:
         if not cue.said or (text and cue.said == before):
             continue
         is_whole = length > USUAL_CHARACTERS and text[-1][-1] in ".!?…"
-        is_other = cue.speaker not in ("", speaker)
+        is_other = cue.speaker not in ("", speaker) and (cue.is_marked or counts[cue.speaker] >= fewest)
         is_pause = cue.start - ended > PAUSE_SECONDS or cue.said.startswith(("- ", "– "))
         if text and (is_whole or is_other or is_pause):
             builder.add(" ".join(text), _clock(began))
             text, length = [], 0
-        text.append(cue.said.removeprefix(cue.speaker).lstrip() if text else cue.said)
+        is_same = text and cue.speaker == speaker
+        text.append(cue.said.removeprefix(cue.speaker).lstrip() if is_same else cue.said)
         began, ended, before = (began if len(text) > 1 else cue.start), cue.end, cue.said
         speaker = cue.speaker or speaker
         length += len(cue.said)
@@ -67,7 +72,7 @@ def _cues(text: str) -> Iterator[Cue]:
             start, end = (_seconds(*times.group(first, first + 1, first + 2)) for first in (1, 4))
             said = _said(block[times.end() :].partition("\n")[2])
             speaker = NAME.match(said)
-            yield Cue(start, end, said, speaker[0] if speaker else "")
+            yield Cue(start, end, said, speaker[0] if speaker else "", SPEAKER.search(block) is not None)
 
 
 def _said(lines: str) -> str:

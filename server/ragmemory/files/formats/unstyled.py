@@ -61,7 +61,10 @@ def _bold(parts: Sequence[str], bold: Collection[int]) -> dict[int, int]:
                 if times[parts[one]] < MAX_REPEATED and _is_line(parts[one]) and is_title(parts[one])
             ]
         run = []
-    are_some = MIN_EQUAL <= len(found) <= MAX_SHARE * len(parts)
+    # A question right below the title counts with it: the answers may be one paragraph each.
+    apart = found[:1] + [other for one, other in pairwise(found) if other - one > 1]
+    counted = found if len(apart) < MIN_EQUAL else apart
+    are_some = MIN_EQUAL <= len(counted) <= MAX_SHARE * len(parts)
     return dict.fromkeys(found, 1) if are_some else {}
 
 

@@ -32,6 +32,8 @@ def test_a_word_divided_at_the_end_of_a_line_is_joined() -> None:
     assert read(PAPER, pdf(["The CONSTI-\nTUTION."])).text == "The CONSTITUTION.\n"
     # A compound keeps its hyphen.
     assert read(PAPER, pdf(["The systemd-\nInit."])).text == "The systemd-Init.\n"
+    assert read(PAPER, pdf(["The RMA-\nNumber."])).text == "The RMA-Number.\n"
+    assert read(PAPER, pdf(["The DNS-\nserver."])).text == "The DNS-server.\n"
 
 
 def test_a_title_that_is_divided_at_a_hyphen_keeps_it() -> None:
@@ -312,6 +314,13 @@ def test_bold_lines_in_the_size_of_the_text_are_headings_but_no_remarks() -> Non
     assert [line for line in text.split("\n") if line and line != SAID] == [
         *("# FLYING", "# In a strong wind", "Note", "# Building", "Note", "Note"),
     ]
+
+
+@pytest.mark.parametrize(("mark", "count"), [("?", 3), (".", 0)])
+def test_bold_questions_are_headings_also_where_their_answers_are_short(mark: str, count: int) -> None:
+    bold = [f"Is the kite {colour} in the air at night{mark}" for colour in ("red", "blue", "gold")]
+    lines = [(10, line) for one in bold for line in (one, SAID)]
+    assert read(PAPER, pdf([sized(*lines, bold="\n".join(bold))])).text.count("# ") == count
 
 
 def test_pages_with_characters_that_have_no_code_have_headings() -> None:

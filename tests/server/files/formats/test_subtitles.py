@@ -37,11 +37,39 @@ def test_a_speaker_is_named_once_a_paragraph_and_another_begins_a_new_one(form: 
         "Ben: At ten?",
         "Ben: Or later.",
         "Note: it rains.",
+        "Sadly.",
     ]
     cues = (f"00:0{n}.000 --> 00:0{n + 1}.000\n{one}\n" for n, one in enumerate(said))
     found = read(Path("a.vtt"), "\n".join(["WEBVTT\n", *cues]).encode())
-    assert found.text == "Ada Lee: We meet on Monday.\n\nBen: At ten? Or later. Note: it rains.\n"
+    assert found.text == "Ada Lee: We meet on Monday.\n\nBen: At ten? Or later. Note: it rains. Sadly.\n"
     assert [place for _, place in found.places] == ["at 0:00:00", "at 0:00:02"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "third", "text"),
+    [
+        (
+            "<v Ada>At ten?</v>",
+            "<v Ben>No.</v>",
+            "<v Ada>At two.</v>",
+            "Ada: At ten?\n\nBen: No.\n\nAda: At two.\n",
+        ),
+        ("Ada: At ten?", "Ben: No.", "Ada: At two.", "Ada: At ten?\n\nBen: No.\n\nAda: At two.\n"),
+        (
+            "Ada: At ten?",
+            "Ben: No.\n\n00:03.000 --> 00:04.000\nNever.",
+            "Ada: At two.",
+            "Ada: At ten? Ben: No. Never.\n\nAda: At two.\n",
+        ),
+    ],
+    ids=["in the markup", "in each cue", "in some cues"],
+)
+def test_a_speaker_who_speaks_once_is_not_given_the_words_of_the_next_one(
+    first: str, second: str, third: str, text: str
+) -> None:
+    said = [(1, first), (2, second), (5, third)]
+    cues = (f"00:0{n}.000 --> 00:0{n + 1}.000\n{one}\n" for n, one in said)
+    assert read(Path("a.vtt"), "\n".join(["WEBVTT\n", *cues]).encode()).text == text
 
 
 def test_a_file_without_times_is_refused() -> None:

@@ -21,6 +21,11 @@ def test_bold_paragraphs_between_others_are_headings_below_the_title() -> None:
     assert marked(["# House rules", *parts], {1, 3}) == ["# House rules", "## Quiet hours", "## Water"]
 
 
+def test_bold_questions_are_headings_below_a_bold_title_also_with_one_paragraph_between_them() -> None:
+    parts = ["Quiet hours", "When is it quiet?", SAID, "Who may sing?", SAID, "Who is deaf?", SAID]
+    assert len(marked(parts, {0, 1, 3, 5})) == 4
+
+
 def test_bold_paragraphs_are_headings_beside_a_few_styled_ones() -> None:
     rest = [part for name in ("Noise", "Water", "Waste", "Pets", "Fees") for part in (name, SAID)]
     parts = ["# Contents", "1", "# Charts", *rest]
