@@ -7,6 +7,7 @@ readable.
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import stat
@@ -21,7 +22,7 @@ from msgspec import Struct, field
 
 from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.safe_open import read_regular
-from ragcommon.files.writing import private_folder, replace_file
+from ragcommon.files.writing import private_folder
 from ragmemory.errors import NotAnIndex
 from ragmemory.search.index.errors import DamagedFile
 from ragmemory.types.changes import Checkpoint
@@ -149,7 +150,19 @@ class IndexFolder:
 
     def replace(self, manifest: Manifest) -> None:
         """Replace the manifest, with the lock held and every listed file on the disk."""
-        replace_file(self.path / MANIFEST, encoded(manifest))
+        fresh = self.path / f"{MANIFEST}.new"
+        fresh.unlink(missing_ok=True)
+        with fresh.open("xb") as file:
+            file.write(encoded(manifest))
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self.path / MANIFEST)
+        if sys.platform != "win32":  # A folder cannot be opened there.
+            folder = os.open(self.path, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
     def sweep(self, keep: Set[str]) -> None:
         """Remove the index files that are not in `keep`, with the lock held.

@@ -69,7 +69,7 @@ def test_a_manifest_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such FIFOs")
-@pytest.mark.parametrize("name", [LOCK, MANIFEST])
+@pytest.mark.parametrize("name", [LOCK, f"{MANIFEST}.new"])
 def test_a_pipe_where_the_index_writes_is_not_waited_for(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
     (tmp_path / TAG).write_text(TAG_TEXT, encoding="utf-8")
