@@ -62,16 +62,22 @@ class Pool:
 
     async def _take(self) -> AsyncConnection[Any]:
         try:
-            with anyio.fail_after(self._seconds):
-                await self._free.acquire()
-        except TimeoutError:
-            reason = f"all {SIZE} connections of this process were in use for {self._seconds:g} s"
-            raise DatabaseUnavailable(self._place, reason) from None
+            self._free.acquire_nowait()
+        except anyio.WouldBlock:
+            await self._wait()
         try:
             return self._idle.pop() if self._idle else await self._connect()
         except BaseException:
             self._free.release()
             raise
+
+    async def _wait(self) -> None:
+        try:
+            with anyio.fail_after(self._seconds):
+                await self._free.acquire()
+        except TimeoutError:
+            reason = f"all {SIZE} connections of this process were in use for {self._seconds:g} s"
+            raise DatabaseUnavailable(self._place, reason) from None
 
     async def give_back(self, connection: PostgresConnection) -> None:
         """Keep a connection for later, unless it was lost or left in the middle of something."""
