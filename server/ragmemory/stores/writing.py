@@ -373,6 +373,8 @@ def hidden_name() -> str:
 
 async def _delete_documents(connection: Connection, documents: Sequence[StoredDocument]) -> None:
     """Delete the rows of documents without chunks; hidden documents stay."""
+    if not documents:
+        return
     await connection.executemany(
         "DELETE FROM documents WHERE number = ? AND hidden = 0", [(stored.number,) for stored in documents]
     )

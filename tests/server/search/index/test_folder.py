@@ -94,6 +94,19 @@ def test_a_manifest_that_lists_another_programs_file_is_refused(tmp_path: Path, 
         folder.read()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+def test_all_files_have_the_mode_that_new_files_have_so_a_group_can_read_them(tmp_path: Path) -> None:
+    folder, usual = IndexFolder(tmp_path / "index"), os.umask(0o027)
+    try:
+        with folder.locked():
+            file = write_file(folder)
+            folder.replace(manifest_of(file))
+    finally:
+        os.umask(usual)
+    assert {(tmp_path / "index" / name).stat().st_mode & 0o777 for name in (file.name, MANIFEST)} == {0o640}
+    assert {path.name for path in (tmp_path / "index").iterdir()} == {file.name, MANIFEST, LOCK, TAG}
+
+
 def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
     folder, other = IndexFolder(tmp_path / "index"), IndexFolder(tmp_path / "index")
     with folder.locked() as first, other.locked() as second:

@@ -72,6 +72,11 @@ async def use_all_connections(store: Store) -> None:
             tasks.start_soon(store.engine.read, "SELECT pg_sleep(.2)")
 
 
+async def test_a_free_connection_is_taken_without_time_to_wait_for_one(url: str) -> None:
+    async with opened(url, busy_seconds=0) as store:
+        assert (await store.stats()).documents == 0
+
+
 async def test_a_read_whose_connection_was_lost_is_repeated(proxy: DatabaseProxy) -> None:
     async with opened(proxy.url) as store:
         await put(store, "one")
