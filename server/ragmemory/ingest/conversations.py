@@ -61,8 +61,9 @@ def _label() -> re.Pattern[str]:
     after = rf"(?:\s?\((?P<%s>[^)\n]{{0,30}}{time}[^)\n]{{0,20}})\))?:"
     # "Ada Lee   0:03", or "Ada Lee" above "Today at 10:14 AM"; the text is below, and no further time.
     day = r"(?:(?:[^\W\d_]{2,12}(?: (?:at|um|à))?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4},?) )?"
-    line = rf"(?:(?: {{2,}}|\t)|[ \t]*\r?\n{day}){time}(?=[ \t]*\r?\n[ \t]*\S)"
-    line += rf"(?![ \t]*\r?\n[^\n]*{time}[ \t]*\r?(?:\n|\Z))"
+    clock = time.replace("[:.]", ":")  # 2.50 may be a price, or a version
+    line = rf"(?:(?: {{2,}}|\t)|[ \t]*\r?\n{day}){clock}(?=[ \t]*\r?\n[ \t]*\S)"
+    line += rf"(?![ \t]*\r?\n[^\n]*{clock}[ \t]*\r?(?:\n|\Z))"
     alone = rf"(?:{after % 'time'}|(?P<line>{line}))"
     return re.compile(
         rf"^[\u200e\u200f]?(?P<stamp>{stamp})?(?P<bold>\*\*|__)?(?P<name>{name})"

@@ -201,7 +201,7 @@ def _module_of_json(path: Path, data: bytes) -> str:
         return "signal"
     if keep.MARK in data:
         return "keep"
-    if path.suffix.lower() == records.CANVAS or records.has_prose(data):
+    if path.suffix.lower() == records.CANVAS or records.has_escapes(data):
         return "records"
     is_minified = path.suffix.lower() == minified.SUFFIX and minified.is_minified(beginning)
     return "minified" if is_minified else TEXT

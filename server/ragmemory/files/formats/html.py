@@ -27,7 +27,6 @@ from ragmemory.files.formats.file_text import (
     table,
 )
 from ragmemory.files.formats.mathml import linear
-from ragmemory.files.formats.unstyled import with_headings
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -49,7 +48,6 @@ INLINE = frozenset((
     "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ))
 # fmt: on
-BOLD = frozenset(("b", "strong"))
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 # The names of metadata, and the same in JSON-LD. A date is stored without its time.
 AUTHOR_NAMES = "author article:author dc.creator dcterms.creator citation_author"
@@ -99,10 +97,9 @@ UNSEEN = re.compile(
     r".*(?<![\w-])(?:mso-hide\s*:\s*all|(?:max-height|max-width|height|width|font-size|line-height)\s*:\s*0)",
     re.IGNORECASE | re.DOTALL,
 )
-# What opens a part of the page in its place, not a menu or a dialog; and the buttons among that, by a class.
-OPENERS = "[aria-controls]:not([aria-haspopup])"
-LABELS = "button[aria-expanded]:not([aria-haspopup]), button[class*=accordion], button[class*=collapsible]"
-MAX_LABEL = 200
+# The buttons that open a part of a page in its place, such as the answer to a question; and what is not text.
+OPENERS = "button[aria-expanded][aria-controls]:not([aria-haspopup])"
+SITE = "nav, header, footer, aside, dialog, form, [role]:not([role=main], [role=region], [role=tabpanel])"
 NOT_LETTERS = re.compile("[^a-z]+")
 NOTE_NUMBER = re.compile(r"\s*\[?(\d{1,4})\]?\s*", re.ASCII)
 WORD_END = re.compile(r"\w\Z")
@@ -173,43 +170,16 @@ def _markdown(tree: LexborHTMLParser, *, is_page: bool, with_links: bool = False
     root = _main(tree.body) if tree.body else None
     if root is None:
         return "", ""
-    opened = _opened(root)
-    _clean(root, opened)
-    blocks = _Blocks(len(root.text() or "") if is_page else 0, with_links, opened, _labels(root))
+    _clean(root)
+    blocks = _Blocks(len(root.text() or "") if is_page else 0, with_links)
     blocks.walk(root, 0)
     blocks.end()
     first = tree.css_first("h1")
     title = stated_title(head.text()) if head else ""
-    parts = list(map("\n".join, blocks.done))
-    if blocks.bold:
-        parts = with_headings(parts, blocks.bold)
-    return "\n\n".join(parts), title or (one_line(first.text()) if first else "")
+    return "\n\n".join(map("\n".join, blocks.done)), title or (one_line(first.text()) if first else "")
 
 
-def _opened(root: LexborNode) -> set[int]:
-    """The parts of a page that the reader opens in their places, such as the answers of a FAQ, and tabs."""
-    ids = {one for node in root.css(OPENERS) for one in (node.attributes["aria-controls"] or "").split()}
-    return {node.mem_id for node in root.css("[id]") if node.attributes["id"] in ids}
-
-
-def _labels(root: LexborNode) -> set[int]:
-    """The labels of the parts that the reader opens, which are headings; not a recurring "Show more"."""
-    inner = {node.mem_id for node in root.css(f"{', '.join(HEADINGS)}, header, nav, form, dialog")}
-    found = {
-        node.mem_id: _label(node)
-        for node in root.css(f"details > summary, {LABELS}")
-        if node.css_first(", ".join(HEADINGS)) is None and not _is_within(node, inner)
-    }
-    times = Counter(found.values())
-    kept = {one for one, label in found.items() if 0 < len(label) <= MAX_LABEL and times[label] == 1}
-    return kept if len(kept) > 1 else set()
-
-
-def _label(node: LexborNode) -> str:
-    return one_line("".join(_inner_text(node)))
-
-
-def _clean(root: LexborNode, opened: Container[int]) -> None:
+def _clean(root: LexborNode) -> None:
     """Remove what a reader does not see or read, and replace formulas and notes by text."""
     _write_formulas(root)
     # Links of headings to themselves: "¶" or "#".
@@ -222,10 +192,22 @@ def _clean(root: LexborNode, opened: Container[int]) -> None:
     turning = {block.mem_id: block for block in map(_block_of, root.css(TURNING))}
     for block in [one for one in turning.values() if _turns(one) and not _is_within(one, turning)]:
         block.decompose()
+    _open(root)
     for unseen in [*root.css("del, s, strike"), *filter(_is_unseen, root.css("[hidden], [style]"))]:
-        if unseen.mem_id not in opened:
-            unseen.replace_with("")
+        unseen.replace_with("")
     _write_shifted(root)
+
+
+def _open(root: LexborNode) -> None:
+    """Show what buttons of the text open in its place, below their texts."""
+    of_site = {button.mem_id for button in root.css(f":is({SITE}) button")}
+    openers = [button for button in root.css(OPENERS) if button.mem_id not in of_site]
+    parts = {part.attributes["id"]: part for part in root.css(f"[id]:not({SITE})")} if openers else {}
+    for button in openers:
+        if part := parts.get(button.attributes["aria-controls"]):
+            button.unwrap()
+            for hiding in {"hidden", "style", "aria-hidden"}.intersection(part.attributes):
+                del part.attrs[hiding]
 
 
 def _byline(tree: LexborHTMLParser) -> str:
@@ -298,20 +280,12 @@ class _Blocks:
     """Walks a tree and collects its blocks. `page`: the characters of a page from the web; 0: of a file.
 
     `with_links`: lists of links are kept, and the addresses of links are shown.
-    `opened`, `labels`: what the reader opens in its place, and what it is called.
     """
 
     page: int = 0
     with_links: bool = False
-    opened: Container[int] = ()
-    labels: Container[int] = ()
-    level: int = 0  # of the last heading
     done: list[list[str]] = field(default_factory=list)  # the lines of each block; a list is one block
-    bold: set[int] = field(default_factory=set)  # the places of paragraphs in `done` that are bold throughout
     line: list[str] = field(default_factory=list)  # the text of the open block
-    is_bold: bool = True  # all of it
-    weight: int = 0  # nesting depth of bold text
-    term: int = 0  # the number of blocks at the end of a term, which its definition continues
     prefix: str = ""  # list marker of the open block
     quoted: int = 0  # nesting depth of blockquotes
     lists: list[int] = field(default_factory=list)  # the last number of each enclosing list; -1 for bullets
@@ -320,19 +294,12 @@ class _Blocks:
         """End the open block."""
         lines = [" ".join(line.split()) for line in "".join(self.line).split("\n")]
         text = "\n".join(filter(None, lines))
-        is_bold = self.is_bold and not (self.lists or self.quoted)
-        self.line, self.is_bold = [], True
+        self.line = []
         if not text:
             return
-        if is_bold:
-            self.bold.add(len(self.done))
         block = f"{'  ' * (len(self.lists) - 1)}{self.prefix}{text}"
         is_item = bool(self.lists and self.prefix)
-        is_defined = 0 < self.term == len(self.done) and not self.lists
-        self.term = 0
-        self._append(
-            block, joined=is_defined or (is_item and len(self.done) > 0 and _is_item(self.done[-1][0]))
-        )
+        self._append(block, joined=is_item and len(self.done) > 0 and _is_item(self.done[-1][0]))
         self.prefix = ""
 
     def _append(self, block: str, *, joined: bool = False) -> None:
@@ -351,23 +318,15 @@ class _Blocks:
         for child in node.iter(include_text=True):
             tag = child.tag or ""
             if tag == "-text":
-                said = (child.text_content or "").replace("\n", " ")
-                self.line.append(said)
-                self.is_bold = self.is_bold and (self.weight > 0 or said.isspace())
+                self.line.append((child.text_content or "").replace("\n", " "))
             elif tag == "br":
                 self.line.append("\n")
-            elif child.mem_id in self.labels:
-                self.end()
-                self._append(f"{'#' * min(self.level + 1, len(HEADINGS))} {_label(child)}")
-            elif self._is_left_out(tag) or self._is_hidden(child) or (self.page and self._is_banner(child)):
+            elif self._is_left_out(tag) or _is_hidden(child) or (self.page and self._is_banner(child)):
                 continue
             elif tag == "img":
                 self.line.append(f" {child.attributes.get('alt') or ''} ")
-                self.is_bold = False
             elif tag in INLINE:
-                self.weight += tag in BOLD
                 self.walk(child, depth + 1)
-                self.weight -= tag in BOLD
                 if tag == "a" and self.with_links:
                     self._add_address(child)
             else:
@@ -377,9 +336,6 @@ class _Blocks:
 
     def _is_left_out(self, tag: str) -> bool:
         return tag in LEFT_OUT and not (tag == "nav" and self.with_links and not self.page)
-
-    def _is_hidden(self, node: LexborNode) -> bool:
-        return _is_hidden(node) and node.mem_id not in self.opened
 
     def _add_address(self, link: LexborNode) -> None:
         address = link.attributes.get("href") or ""
@@ -398,8 +354,7 @@ class _Blocks:
     def _block(self, tag: str, node: LexborNode, depth: int) -> None:
         if tag in HEADINGS:
             if title := one_line("".join(_inner_text(node))):
-                self.level = HEADINGS[tag]
-                self._append(f"{'#' * self.level} {title}")
+                self._append(f"{'#' * HEADINGS[tag]} {title}")
         elif tag == "hgroup" and (heading := node.css_first(", ".join(HEADINGS))) is not None:
             if title := one_line("".join(_inner_text(node))):  # "VII" and "Visiting", its title
                 self._append(f"{'#' * HEADINGS[heading.tag or '']} {title}")
@@ -426,10 +381,6 @@ class _Blocks:
             self.walk(node, depth + 1)
             self.end()
             self.prefix = ""
-        elif tag in ("dt", "dd"):
-            self.walk(node, depth + 1)
-            self.end()
-            self.term = len(self.done) if tag == "dt" else 0
         elif tag == "blockquote":
             self.quoted += 1
             self.walk(node, depth + 1)

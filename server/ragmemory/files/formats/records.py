@@ -1,7 +1,7 @@
-r"""JSON with prose: HTML in its strings, or line breaks or other characters as escapes (\n, \u00e4).
+r"""JSON with prose: its strings have line breaks or other characters as escapes, such as \n and \u00e4.
 
 Each object of the main list, or each line, is a section: lines "key: value", and longer texts below their
-keys. JSON without any of these is read as it is.
+keys. JSON without such escapes is read as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.decoding import decode
-from ragmemory.files.formats import html
 from ragmemory.files.formats.chats import repaired
 from ragmemory.files.formats.file_text import (
     MARKUP,
@@ -58,10 +57,6 @@ LOOKS = frozenset(
     )
 )
 ESCAPE = re.compile(rb"\\(?:[nr]|u[0-9a-fA-F]{4})")
-# The beginning of a text in HTML, as help desks, blogs and shops export them.
-_BLOCK = r"<(?:p|div|h[1-6]|ul|ol|table|section|article|blockquote|figure)(?:\s[^<>]*)?>"
-HTML = re.compile(rf"\s*{_BLOCK}", re.IGNORECASE)
-HTML_IN_JSON = re.compile(rf'"(?:\s|\\[nrt])*{_BLOCK}'.encode(), re.IGNORECASE)
 # A pair of escapes that is one character; or half of one, where a program cut the text.
 PAIR = re.compile(r"(\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F]..")
 # Keys that name a record, the best first.
@@ -79,11 +74,6 @@ SPACED = 3
 # Levels of objects that are searched for the main list.
 MAX_LEVELS = 4
 OBJECTS = re.compile(rb"\[\s*\{|\{")
-
-
-def has_prose(data: bytes) -> bool:
-    """Whether JSON has a text in its strings."""
-    return has_escapes(data) or HTML_IN_JSON.search(data) is not None
 
 
 def has_escapes(data: bytes) -> bool:
@@ -203,14 +193,11 @@ def _write(lines: list[str], key: str, value: Any, spaced: int) -> None:
         return
     label = f"{one_line(key)}: " if key else ""
     text = ", ".join(map(_shown, value or ())) if isinstance(value, dict | list) else _shown(value)
-    is_html = isinstance(value, str) and HTML.match(value) is not None
-    if is_html:
-        text, _ = html.markdown(text)
     if not _is_long(text):
         lines.append(f"{label}{text}".rstrip())
         return
     _end_paragraph(lines)
-    lines += [*([label.rstrip(), ""] if label else []), lowered(text) if is_html else _as_markdown(text), ""]
+    lines += [*([label.rstrip(), ""] if label else []), _as_markdown(text), ""]
 
 
 def _members(value: Any) -> list[tuple[str, Any]]:

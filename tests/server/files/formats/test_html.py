@@ -48,47 +48,6 @@ def test_without_a_main_element_lists_of_links_hidden_parts_and_forms_are_left_o
     )
 
 
-@pytest.mark.parametrize(
-    ("label", "panel"),
-    [
-        ("<button class=accordion>{}</button>", "<div class=panel>"),
-        ("<button aria-expanded=false aria-controls={id}>{}</button>", "<div id={id} hidden>"),
-        (
-            "<h2><button aria-expanded=false aria-controls={id}>{}</button></h2>",
-            "<div id={id} aria-hidden=true>",
-        ),
-        ("<details><summary>{}</summary>", "<div>"),
-    ],
-    ids=["class", "hidden", "aria-hidden", "details"],
-)
-def test_what_the_reader_opens_in_its_place_is_a_section_with_its_label_as_heading(
-    label: str, panel: str
-) -> None:
-    questions = [("How long?", "Two weeks."), ("How wide?", "Two metres.")]
-    page = "".join(
-        f"{label.format(q, id=f'p{n}')}{panel.format(id=f'p{n}')}<p>{a}</div></details>"
-        for n, (q, a) in enumerate(questions)
-    )
-    shown = "# FAQ\n\n## How long?\n\nTwo weeks.\n\n## How wide?\n\nTwo metres.\n"
-    assert text_of(f"<h1>FAQ</h1>{page}") == shown
-
-
-def test_bold_paragraphs_are_headings_where_the_page_has_few() -> None:
-    page = "<p><b>How long?</b><p>Two weeks.<p><i><strong>How wide?</strong></i><br><p>Two <b>metres</b>."
-    shown = "How long?\n\nTwo weeks.\n\n## How wide?\n\nTwo metres.\n"
-    assert text_of(f"<h1>FAQ</h1>{page}") == f"# FAQ\n\n## {shown}"
-    assert text_of(f"<h1>FAQ</h1><h2>Size</h2>{page}").count("#") == 3
-    listed = "<ul><li><b>How long?</b><li><b>How wide?</b></ul><blockquote><b>How?</b></blockquote><p>So."
-    assert text_of(f"{listed}<p><b>How high?</b> So.<p><b>Why?</b> So.").count("#") == 0
-
-
-def test_one_label_or_the_same_one_again_is_no_heading_and_menus_and_dialogs_stay_left_out() -> None:
-    more = "<details><summary>More</summary><p>{}</details>"
-    menu = "<button aria-haspopup=menu aria-controls=m>Menu</button><div id=m hidden>no</div>"
-    assert text_of(menu + more.format("A") + more.format("B")) == "More\n\nA\n\nMore\n\nB\n"
-    assert text_of("<button aria-expanded=false>no</button><p>Yes.") == "Yes.\n"
-
-
 def test_what_is_never_to_be_seen_is_left_out_also_in_tables_and_headings() -> None:
     assert (
         text_of(
@@ -287,6 +246,28 @@ def test_the_links_of_headings_to_themselves_are_left_out() -> None:
     assert text_of(page) == "## Wind\n\nSee north.\n"
 
 
+def test_what_buttons_open_in_its_place_is_below_them_and_menus_stay_left_out() -> None:
+    opener = "<button aria-expanded=false aria-controls={}>{}</button>"
+    questions = (
+        f"{opener.format('p1', 'How long?')}<div id=p1 hidden>Two weeks.</div>"
+        f"<h2>{opener.format('p2', 'How wide?')}</h2><p id=p2 aria-hidden=true style='display:none'>A metre."
+    )
+    assert text_of(questions) == "How long?\n\nTwo weeks.\n\n## How wide?\n\nA metre.\n"
+    menus = (
+        f"<nav>{opener.format('a', 'no')}</nav><div id=a hidden>no</div>"
+        f"{opener.format('b', 'no')}<ul id=b role=menu hidden><li>no</ul>"
+        f"<button aria-haspopup=menu {opener.format('c', 'no')[7:]}<div id=c hidden>no</div>"
+    )
+    assert text_of(f"{menus}<p>Yes.") == "Yes.\n"
+
+
+def test_the_caption_of_a_table_is_above_it() -> None:
+    page = (
+        "<table><caption>Working <b>range</b></caption><tr><th>Heat<td>5–40 °C<tr><th>Power<td>75 W</table>"
+    )
+    assert text_of(page) == "Working range\n\n| Heat | 5–40 °C |\n| --- | --- |\n| Power | 75 W |\n"
+
+
 def test_the_page_numbers_of_a_printed_book_are_no_part_of_its_sentences() -> None:
     number = "<span class=pagenum><a id=Page_52>[52]</a></span>"
     assert text_of(f"<p>The love{number} of flow{number}ers.[7]</p>") == "The love of flowers.[7]\n"
@@ -304,20 +285,6 @@ def test_a_list_keeps_the_numbers_that_the_page_states() -> None:
     assert text_of("<ol start=4><li>Four<li>Five<li value=9>Nine<li>Ten</ol>") == (
         "4. Four\n5. Five\n9. Nine\n10. Ten\n"
     )
-
-
-def test_a_term_stays_with_its_definition() -> None:
-    terms = "<dt>FRT<dd>First <i>response</i> time.<dt>Sev-1<dt>Outage<dd><p>All is down.</p><p>Call.</p>"
-    shown = "FRT\nFirst response time.\n\nSev-1\nOutage\nAll is down.\n\nCall.\n\nEnd.\n"
-    assert text_of(f"<dl>{terms}</dl><p>End.") == shown
-    assert text_of("<dl><dt>Bags<dd><ul><li>A<li>B</ul></dl>") == "Bags\n\n- A\n- B\n"
-
-
-def test_the_caption_of_a_table_is_above_it() -> None:
-    page = (
-        "<table><caption>Working <b>range</b></caption><tr><th>Heat<td>5–40 °C<tr><th>Power<td>75 W</table>"
-    )
-    assert text_of(page) == "Working range\n\n| Heat | 5–40 °C |\n| --- | --- |\n| Power | 75 W |\n"
 
 
 def test_a_table_that_lays_out_a_page_is_read_as_text() -> None:
