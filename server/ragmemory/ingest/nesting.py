@@ -47,10 +47,8 @@ def nested(framed: str, ends: Sequence[int]) -> Iterator[Candidate]:
 
 def _with_comment(framed: str, start: int, least: int) -> int:
     """The start of the comment directly above a line, else of the line."""
-    above = framed.rfind("\n", least, start)
-    while above >= 0 and COMMENT.match(framed, above + 1):
+    while (above := framed.rfind("\n", least, start)) >= 0 and COMMENT.match(framed, above + 1):
         start = above
-        above = framed.rfind("\n", least, start)
     return start
 
 

@@ -97,7 +97,8 @@ UNSEEN = re.compile(
     r".*(?<![\w-])(?:mso-hide\s*:\s*all|(?:max-height|max-width|height|width|font-size|line-height)\s*:\s*0)",
     re.IGNORECASE | re.DOTALL,
 )
-# The buttons that open a part of a page in its place, such as the answer to a question; and what is not text.
+# The buttons that open a part of a page in its place, such as the answer to a question; and what belongs to
+# the site rather than to its text.
 OPENERS = "button[aria-expanded][aria-controls]:not([aria-haspopup])"
 SITE = "nav, header, footer, aside, dialog, form, [role]:not([role=main], [role=region], [role=tabpanel])"
 NOT_LETTERS = re.compile("[^a-z]+")

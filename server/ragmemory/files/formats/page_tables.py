@@ -56,7 +56,7 @@ def undivided(text: str) -> str:
 def table_of(
     text: str, characters: Sequence[tuple[str, Box]], band: Sequence[Row], gutters: Sequence[Gutter]
 ) -> list[list[str]]:
-    """The rows of a table, whose columns may also be separated by narrow gaps; [] if it is none."""
+    """The rows of a table, whose columns may also be separated by narrow gaps; [] for other text."""
     finer = [[part for one in row for part in _parts(characters, one)] for row in band]
     return _table(text, finer, _confirmed(text, finer, gutters)) or _table(text, band, gutters)
 
@@ -81,7 +81,7 @@ def _confirmed(text: str, band: Sequence[Row], known: Sequence[Gutter]) -> list[
 
 
 def _table(text: str, band: Sequence[Row], gutters: Sequence[Gutter]) -> list[list[str]]:
-    """The rows of a table; [] if it is none."""
+    """The rows of a table; [] for other text."""
     cells = [cells_of(text, row, gutters) for row in band]
     unclear = sum(1 for row, line in zip(band, cells, strict=True) if len(row) > sum(map(bool, line)))
     has_rows = crossing_of(cells) >= MIN_ROWS or _is_header_with_row(cells)
