@@ -17,6 +17,7 @@ const VIEWS = [
 ];
 
 const main = document.getElementById("main");
+const retries = {};  // by view: some browsers never again load an address from which an import failed
 let leaving = new AbortController();
 
 async function showAddress() {
@@ -34,7 +35,8 @@ async function showAddress() {
   }
   try {
     if (!match) throw { message: "There is no such page.", hint: "" };
-    const view = await import(`./views/${name}.js`).catch((error) => {
+    const view = await import(`./views/${name}.js${retries[name] ?? ""}`).catch((error) => {
+      retries[name] = `?${Date.now()}`;
       throw error instanceof TypeError ? unreachable() : error; // A SyntaxError is no lost server.
     });
     if (signal.aborted) return;
