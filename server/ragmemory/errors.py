@@ -116,7 +116,7 @@ class MemoryTooNew(RagMemoryError):
     version: int
     known: int
     sentence = "The memory {path} has version {version}; this release supports up to {known}."
-    hint = "Update ragchat, or name another file with --memory."
+    hint = "Update ragchat (on the server, if one serves this memory), or name another memory."
 
 
 class MemoryBusy(RagMemoryError):

@@ -24,6 +24,7 @@ RIGHTS_HINT = (
     "Grant the user of store.url the rights on the schema and its tables, "
     "and CREATE on the database if the schema has to be made; or name another user."
 )
+GONE_HINT = "Restore them from a backup; or begin an empty memory: restart what has this one open."
 INSTALL_HINT = "Install it: pip install 'ragchat[postgres]'"
 _PARAMETER = re.compile(r"\?(\d*)")
 # The classes of errors after which no other statement would succeed: connection, resources, operator's
@@ -130,6 +131,8 @@ async def mapped_errors(place: str, busy_seconds: float) -> AsyncIterator[None]:
     except psycopg.errors.IntegrityError as error:
         # In an intact memory no statement violates a constraint.
         raise MemoryDamaged(place, first_line(error)) from error
+    except psycopg.errors.UndefinedTable as error:
+        raise DatabaseUnavailable(place, f"its tables are gone: {first_line(error)}", GONE_HINT) from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise DatabaseUnavailable(place, first_line(error), RIGHTS_HINT) from error
     except psycopg.Error as error:

@@ -56,8 +56,9 @@ logger = logging.getLogger(__name__)
 
 # A program that was stopped or cut off from the network keeps the lock no longer than this.
 _IDLE_SECONDS = 60
-# PostgreSQL's limit.
+# PostgreSQL cuts off what is longer where a schema is made, but not where it is looked for.
 _NAME_BYTES = 63
+_NAME_HINT = f"Choose one of at most {_NAME_BYTES} bytes that does not begin with pg_."
 # A uri is in indexes, whose rows take at most 2,704 bytes. What repeats in it is compressed.
 _URI_BYTES = 2_600
 # What a URL does not say otherwise: a server that is cut off from the network is noticed within a minute.
@@ -86,8 +87,6 @@ class PostgresEngine(Engine):
     ) -> None:
         super().__init__(path, url, machine)
         self._conninfo, self._schema = without_schema(url)
-        # A longer name is cut off by CREATE SCHEMA and LISTEN, but refused by pg_notify.
-        self._channel = self._schema.encode()[:_NAME_BYTES].decode(errors="ignore")
         self._process = secrets.token_hex(8)
         self._busy_seconds = busy_seconds
         self._read_only = read_only
@@ -133,6 +132,9 @@ class PostgresEngine(Engine):
         from psycopg import AsyncConnection
         from psycopg.conninfo import conninfo_to_dict
 
+        if len(self._schema.encode()) > _NAME_BYTES or self._schema.startswith("pg_"):
+            reason = f"PostgreSQL takes no schema with the name {self._schema}"
+            raise DatabaseUnavailable(self.place, reason, _NAME_HINT)
         # It warns of every statement that is cancelled.
         logging.getLogger("psycopg").setLevel(logging.ERROR)
         # libpq waits for at least two seconds, and for whole ones.
@@ -211,7 +213,7 @@ class PostgresEngine(Engine):
             # Waiting for the lock can be cancelled, which closes the connection. What follows cannot: it
             # would leave open whether it was committed.
             try:
-                connection, _ = await self._pool.begin(partial(_begin, ordered=ordered))
+                connection, _ = await self._pool.begin(partial(self._begin, ordered=ordered))
             finally:
                 self.lock_seconds += monotonic() - started
             try:
@@ -237,6 +239,18 @@ class PostgresEngine(Engine):
                 await connection.execute("COMMIT")
             finally:
                 await self._end(connection)
+
+    async def _begin(self, connection: PostgresConnection, *, ordered: bool) -> None:
+        """Begin a transaction; one that is `ordered` has the lock of the memory until its end."""
+        await connection.execute("BEGIN")
+        await connection.execute("SET LOCAL statement_timeout = 0")
+        if ordered:
+            [(done,)] = await connection.execute_fetchall(
+                "UPDATE memory SET version = ? RETURNING migrations", [secrets.randbits(63)]
+            )
+            if done > len(MIGRATIONS):  # A later release has changed the tables since they were opened.
+                raise MemoryTooNew(self.place, done, len(MIGRATIONS))
+        connection.answer_seconds = WRITE_SECONDS
 
     async def _commit(self, connection: PostgresConnection) -> None:
         connection.answer_seconds = READ_SECONDS
@@ -275,7 +289,7 @@ class PostgresEngine(Engine):
 
     async def send_hint(self) -> None:
         """Not in the transaction: commits that notify wait for each other."""
-        await self.read("SELECT pg_notify(?, ?)", [self._channel, self._process])
+        await self.read("SELECT pg_notify(?, ?)", [self._schema, self._process])
 
     async def listen(self, on_hint: Callable[[], object]) -> None:
         """Raises DatabaseUnavailable when the connection is lost."""
@@ -283,7 +297,7 @@ class PostgresEngine(Engine):
             connection = await self._connect()
             try:
                 own = PostgresConnection(connection, READ_SECONDS)
-                await own.execute(f"LISTEN {quoted(self._channel)}")
+                await own.execute(f"LISTEN {quoted(self._schema)}")
                 on_hint()
                 async for hint in connection.notifies():
                     if hint.payload != self._process:
@@ -300,7 +314,7 @@ class PostgresEngine(Engine):
 
     async def backup(self, target: Path, *, force: bool, on_progress: OnCopied) -> int:  # noqa: ARG002
         """pg_dump is the program for it."""
-        hint = "Use pg_dump, or `ragchat memory export`."
+        hint = "Use pg_dump, or `ragchat memory copy` to a file."
         raise BackupFailed(str(target), "the memory is in PostgreSQL", hint)
 
     async def verify(self, on_progress: OnProgress) -> Verified:
@@ -352,15 +366,6 @@ async def _begin_session(settings: Mapping[str, str], seconds: float, connection
     await connection.execute("BEGIN")
     await _configure(connection, {**settings, "statement_timeout": f"{seconds:g}s"}, is_local=True)
     connection.answer_seconds = seconds + READ_SECONDS
-
-
-async def _begin(connection: PostgresConnection, *, ordered: bool) -> None:
-    """Begin a transaction; one that is `ordered` has the lock of the memory until its end."""
-    await connection.execute("BEGIN")
-    await connection.execute("SET LOCAL statement_timeout = 0")
-    if ordered:
-        await connection.execute("UPDATE memory SET version = ?", [secrets.randbits(63)])
-    connection.answer_seconds = WRITE_SECONDS
 
 
 def quoted(name: str) -> str:

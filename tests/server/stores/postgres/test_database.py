@@ -255,6 +255,41 @@ async def test_a_schema_may_have_any_name(database: str) -> None:
 
 
 @pytest.mark.full
+async def test_a_process_of_an_earlier_release_writes_nothing_once_the_tables_have_changed(url: str) -> None:
+    async with opened(url) as store:
+        await put(store, "one")
+        await store.engine.read("UPDATE memory SET migrations = migrations + 1 RETURNING 1")
+        with pytest.raises(MemoryTooNew):
+            await put(store, "two")
+        assert (await store.stats()).documents == 1
+
+
+@pytest.mark.full
+async def test_tables_that_were_dropped_are_called_gone(database: str) -> None:
+    schema = f"test_{secrets.token_hex(6)}"
+    async with opened(f"{database}&schema={schema}") as store:
+        await put(store, "one")
+        async with store.engine.transaction() as connection:
+            await connection.execute(f"DROP SCHEMA {schema} CASCADE")
+        for use in (store.stats(), put(store, "two")):
+            with pytest.raises(DatabaseUnavailable, match="its tables are gone: relation") as caught:
+                await use
+            assert "backup" in caught.value.hint
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("schema", ["pg_notes", "ä" * 32])
+async def test_a_name_that_no_schema_can_have_is_refused_before_anything_is_copied(
+    database: str, schema: str
+) -> None:
+    engine = PostgresEngine(f"{database}&schema={schema}", Path("memory.db"), 5)
+    for use in (engine.exists, engine.ensure_open):
+        with pytest.raises(DatabaseUnavailable, match=f"no schema with the name {schema}") as caught:
+            await use()
+        assert "at most 63 bytes" in caught.value.hint
+
+
+@pytest.mark.full
 async def test_a_memory_of_a_later_release_is_refused(url: str) -> None:
     async with opened(url) as store, store.engine.transaction() as connection:
         await connection.execute("UPDATE memory SET migrations = 99")
