@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import nan
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -63,7 +64,7 @@ class Metrics:
         self._errors.labels(error.code).inc()
 
     async def text(self, *endpoints: Endpoint) -> bytes:
-        """All metrics in Prometheus' text format; without documents and chunks if memory cannot be read."""
+        """All metrics in Prometheus' text format; documents and chunks are NaN if memory cannot be read."""
         self._sessions.set(sum(endpoint.session_count for endpoint in endpoints))
         self._streams.set(sum(endpoint.stream_count for endpoint in endpoints))
         try:
@@ -71,9 +72,11 @@ class Metrics:
             self._set_state_of(memory)
             stats = await memory.maintenance.stats()
         except (RagMemoryError, SettingsError):
-            return generate_latest(self._registry)
-        self._documents.set(stats.documents)
-        self._chunks.set(stats.chunks)
+            documents = chunks = nan
+        else:
+            documents, chunks = stats.documents, stats.chunks
+        self._documents.set(documents)
+        self._chunks.set(chunks)
         return generate_latest(self._registry)
 
     def _set_state_of(self, memory: MemoryService) -> None:

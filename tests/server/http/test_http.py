@@ -160,6 +160,14 @@ def test_metrics_count_requests_errors_and_what_memory_holds(tmp_path: Path) -> 
     assert not {"made/up", "Nothing"} & set(text.replace('"', " ").split())
 
 
+def test_metrics_of_a_memory_that_cannot_be_read_do_not_call_it_empty(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").write_text("no memory", encoding="utf-8")
+    with http_memory(tmp_path) as server:
+        text = get(f"{server.root}/metrics").text
+    assert "ragmemory_documents NaN" in text
+    assert "ragmemory_chunks NaN" in text
+
+
 @pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/.well-known/mcp", "/openapi.json", "/mcp"])
 def test_pages_from_elsewhere_are_kept_out(server: HttpMemory, path: str) -> None:
     for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
