@@ -248,7 +248,8 @@ class IndexSync:
             return None
         identity, dimensions = embedder
         if self._index and not await self._store.changes.has_passed(self._index.checkpoint):
-            logger.warning("The memory %s was restored from a copy; its index is rebuilt.", self._store.path)
+            place = self._store.engine.place
+            logger.warning("The memory %s was restored from a copy; its index is rebuilt.", place)
             self._index = None
         if self._index is None or self._saved.fingerprint != fingerprint:
             from ragmemory.search.index.chunk_index import ChunkIndex

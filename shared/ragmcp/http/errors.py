@@ -116,7 +116,7 @@ class ServerLeaving(HttpError):
 
 
 HINTS: Mapping[int, str] = {
-    401: "The server requires a token: pass the one it was started with.",
+    401: "Pass a token that the server accepts for this address.",
     403: "The server rejects this client: check the token, and which hosts and origins the server allows.",
     404: "Check the path of the address; an MCP server usually answers at /mcp.",
     405: "Check the path of the address; an MCP server usually answers at /mcp.",
