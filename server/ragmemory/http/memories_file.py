@@ -12,8 +12,12 @@ It holds digests instead of tokens, which are long and random, so it is no secre
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -158,24 +162,41 @@ def _settings_of(settings: Settings, file: Path, name: str, entry: Entry) -> Set
 
 def make_token(path: Path, settings: Settings, memory: str, owner: str, right: Right) -> str:
     """A new token, whose digest replaces that of `owner` in the file. Raises SettingsError, OSError."""
-    content = _content(path)
-    known = _parse(path, content, settings)
-    if memory not in known:
-        raise UnknownMemory(memory, str(path))
-    secret = secrets.token_urlsafe(32)
-    token = Token(right, token_digest(secret))
-    line = f'{owner} = {{ right = "{right}", sha256 = "{token.sha256}" }}'
-    content = _with_line(content.decode("utf-8-sig"), f"[{memory}.tokens]", owner, line).encode()
-    entry, its_settings = known[memory]
-    known[memory] = replace(entry, tokens={**entry.tokens, owner: token}), its_settings
+    with _alone(path.resolve().parent):
+        content = _content(path)
+        known = _parse(path, content, settings)
+        if memory not in known:
+            raise UnknownMemory(memory, str(path))
+        secret = secrets.token_urlsafe(32)
+        token = Token(right, token_digest(secret))
+        line = f'{owner} = {{ right = "{right}", sha256 = "{token.sha256}" }}'
+        content = _with_line(content.decode("utf-8-sig"), f"[{memory}.tokens]", owner, line).encode()
+        entry, its_settings = known[memory]
+        known[memory] = replace(entry, tokens={**entry.tokens, owner: token}), its_settings
+        try:
+            is_as_meant = _parse(path, content, settings) == known
+        except SettingsError:
+            is_as_meant = False
+        if not is_as_meant:
+            raise NotInserted(owner, str(path), memory)
+        replace_file(path, content)
+        return secret
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let no other process make a token there meanwhile. Windows cannot lock a folder."""
+    if sys.platform == "win32" or not folder.is_dir():
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        is_as_meant = _parse(path, content, settings) == known
-    except SettingsError:
-        is_as_meant = False
-    if not is_as_meant:
-        raise NotInserted(owner, str(path), memory)
-    replace_file(path, content)
-    return secret
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _with_line(text: str, table: str, owner: str, line: str) -> str:

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -556,6 +557,21 @@ def test_a_token_is_made_shown_once_and_honoured_by_a_running_server(tmp_path: P
         text = team.file.read_text(encoding="utf-8")
         assert text.startswith("# Who may read the notes.\n")
         assert text.count("anne") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder is locked")
+def test_tokens_that_are_made_at_once_are_all_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "memories.toml"
+    file.write_text(NOTES, encoding="utf-8")
+
+    def make(owner: str) -> int:
+        return run_memory(tmp_path, "token", "notes", owner, RAGCHAT_HTTP_MEMORIES=str(file)).returncode
+
+    owners = [f"owner-{number}" for number in range(8)]
+    with ThreadPoolExecutor() as threads:
+        assert not any(threads.map(make, owners))
+    text = file.read_text(encoding="utf-8")
+    assert all(f"{owner} = " in text for owner in owners)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX file modes")
