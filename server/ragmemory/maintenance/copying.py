@@ -33,10 +33,11 @@ def run(source: Engine, target: Engine, *, as_json: bool) -> None:
 async def _copy(source: Engine, target: Engine) -> dict[str, Any]:
     if not await source.exists():
         raise CopyFailed(target.place, f"there is no memory {source.place}", "Check the name of the memory.")
-    if await target.exists():
-        raise CopyFailed(target.place, EXISTS)
-    copy = target.unfinished()
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(target.filling())
+        if await target.exists():
+            raise CopyFailed(target.place, EXISTS)
+        copy = target.unfinished()
         for engine in (source, copy):
             stack.push_async_callback(engine.close)
         copying = Copying(source, copy, _show if sys.stderr.isatty() else _nothing)

@@ -7,7 +7,7 @@ what the two say differently.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -228,6 +228,13 @@ class Engine(Protocol):
 
     async def exists(self) -> bool:
         """Whether there is something in its place; nothing is made."""
+
+    def filling(self) -> AbstractAsyncContextManager[None]:
+        """While a copy is made for this place: no other process makes one. Raises CopyFailed.
+
+        A file has no such lock.
+        """
+        return nullcontext()
 
     def unfinished(self) -> Self:
         """The engine of a copy that is to take this place, which `exists` says is free."""

@@ -180,6 +180,18 @@ async def test_a_schema_that_an_administrator_has_made_is_filled(
     await target.close()
 
 
+@pytest.mark.full
+async def test_two_processes_do_not_copy_to_the_same_schema_at_once(database: str, tmp_path: Path) -> None:
+    url = f"{database}&schema=test_{secrets.token_hex(6)}"
+    one, other = (PostgresEngine(url, tmp_path / name, 5) for name in ("one.db", "other.db"))
+    async with one.filling():
+        with pytest.raises(CopyFailed, match="another process copies to it"):
+            async with other.filling():
+                pass
+    async with other.filling():
+        assert not await other.exists()
+
+
 async def test_nothing_is_copied_over_something(memory: MemoryService, target: Engine) -> None:
     await put(memory, FOX, uri="fox.md")
     source = memory._store.engine

@@ -327,6 +327,17 @@ class PostgresEngine(Engine):
         async with self._mapped(), await self._connect() as connection:
             return bool(await _tables(PostgresConnection(connection, READ_SECONDS), self._schema))
 
+    @asynccontextmanager
+    async def filling(self) -> AsyncIterator[None]:
+        async with self._mapped(), await self._connect() as connection:
+            # The lock ends with the connection, also that of a killed process.
+            [(is_ours,)] = await PostgresConnection(connection, READ_SECONDS).execute_fetchall(
+                "SELECT pg_try_advisory_lock(hashtextextended(?, 1))", [self._schema]
+            )
+            if not is_ours:
+                raise CopyFailed(self.place, "another process copies to it", "Wait until that one has ended.")
+            yield
+
     def unfinished(self) -> PostgresEngine:
         copy = PostgresEngine(self.place, self.path, self._busy_seconds, machine=self.machine)
         # PostgreSQL cuts names after 63 bytes.
