@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -22,7 +22,7 @@ from ragcommon.errors import StructuredError, of_the_system
 from ragcommon.files.decoding import EmptyText, NoText, NotText
 from ragcommon.files.folder import Folder
 from ragmemory.errors import MemoryFull, MemoryReadOnly, RagMemoryError
-from ragmemory.files.formats.detection import Parser
+from ragmemory.files.formats import detection
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.ocr import Ocr
 from ragmemory.files.parsing import parse
@@ -56,7 +56,7 @@ MAX_FAILURES = 100
 STILL_HELD = "; memory still has an earlier load of it"
 
 
-# A file that was read, or why it could not be.
+# A file that was read, or why it could not be. Before that, also the module that is to parse it.
 Content: TypeAlias = FileText | Exception
 EndStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 
@@ -130,7 +130,7 @@ class Loading:
 
     async def run(self) -> None:
         """Raises the first error that affects all files."""
-        send, receive = anyio.create_memory_object_stream[tuple[File, Content | Parser]]()
+        send, receive = anyio.create_memory_object_stream[tuple[File, Content | str]]()
         with send, receive:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._read_files, send)
@@ -161,7 +161,7 @@ class Loading:
             elif not waiting.cancelled_caught:
                 self._run.job.begun -= 1
 
-    async def _read_files(self, send: ObjectSendStream[tuple[File, Content | Parser]]) -> None:
+    async def _read_files(self, send: ObjectSendStream[tuple[File, Content | str]]) -> None:
         async with send:
             for start in range(0, len(self._files), LOOKED_UP_AT_ONCE):
                 changed = await self._changed(self._files[start : start + LOOKED_UP_AT_ONCE])
@@ -206,20 +206,24 @@ class Loading:
             await self._freed.wait()
         self._bytes += size
 
-    async def _store_files(self, receive: ObjectReceiveStream[tuple[File, Content | Parser]]) -> None:
+    async def _store_files(self, receive: ObjectReceiveStream[tuple[File, Content | str]]) -> None:
         async for file, content in receive:
-            if isinstance(content, Parser):
+            if isinstance(content, str):
                 # The parser reads the file itself, and may take minutes for its scanned pages.
                 self._release(file.size)
             if self._fatal is None:
                 self._run.job.begun += 1
                 self._in_flight[file.uri] = file
-                read = content
-                if isinstance(read, Parser):
-                    read = await _parse(read, file, self._ocr, partial(self._note_page, file))
+                read = await self._parsed(file) if isinstance(content, str) else content
                 self._done(file, await self._outcome(file, read))
-            if not isinstance(content, Parser):
+            if not isinstance(content, str):
                 self._release(file.size)
+
+    async def _parsed(self, file: File) -> Content:
+        try:
+            return await parse(detection.read, file.path, self._ocr, partial(self._note_page, file))
+        except Exception as error:
+            return error
 
     def _release(self, size: int) -> None:
         self._bytes -= size
@@ -288,9 +292,9 @@ def size_of(files: Sequence[File]) -> int:
     return sum(file.size for file in files)
 
 
-def _read(batch: Sequence[File]) -> list[Content | Parser]:
+def _read(batch: Sequence[File]) -> list[Content | str]:
     """Read files grouped by folder: opening the folder takes longer than reading a small file."""
-    contents: list[Content | Parser] = []
+    contents: list[Content | str] = []
     for path, group in groupby(batch, key=lambda file: file.path.parent):
         files = list(group)
         try:
@@ -301,16 +305,9 @@ def _read(batch: Sequence[File]) -> list[Content | Parser]:
     return contents
 
 
-def _read_one(file: File, folder: Folder) -> Content | Parser:
+def _read_one(file: File, folder: Folder) -> Content | str:
     try:
         return read_file(file.path, folder)
-    except Exception as error:
-        return error
-
-
-async def _parse(parser: Parser, file: File, ocr: Ocr | None, on_page: Callable[[int, int], None]) -> Content:
-    try:
-        return await parse(parser, file.path, ocr, on_page)
     except Exception as error:
         return error
 

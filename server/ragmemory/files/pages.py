@@ -21,7 +21,7 @@ from ragcommon.contract.files import FileOutcome
 from ragcommon.files.decoding import NotText, decode_as
 from ragmemory.errors import RagMemoryError
 from ragmemory.files.formats import html
-from ragmemory.files.formats.detection import Parser, module_of
+from ragmemory.files.formats.detection import module_of, read
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.loading import JobRun, inject
 from ragmemory.files.parsing import parse
@@ -151,9 +151,9 @@ async def _text(page: Page, ocr: Ocr | None) -> FileText:
         await to_thread.run_sync(path.write_bytes, data)
         path = await to_thread.run_sync(path.resolve)
         content = await to_thread.run_sync(read_file, path)
-        if isinstance(content, Parser):
+        if isinstance(content, str):
             is_html = module_of(path, data) == "html"
-            content = await parse(html.read_page if is_html else content, path, ocr)
+            content = await parse(html.read_page if is_html else read, path, ocr)
     is_markdown = path.suffix == SUFFIXES["text/markdown"]
     return replace(content, media_type=MARKDOWN) if is_markdown else content
 

@@ -1,4 +1,4 @@
-"""Read a file: its text, or the parser to run for it."""
+"""Read a file: its text, or the module of the parser to run for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.folder import Folder
 from ragcommon.files.safe_open import read_in, read_regular
 from ragmemory.files.formats import text
-from ragmemory.files.formats.detection import TEXT, Parser, module_of, parser_for
+from ragmemory.files.formats.detection import TEXT, module_for, module_of
 from ragmemory.files.formats.file_text import FileText
 
 # Incremented when a format is read differently, so that unchanged files are read again.
@@ -20,19 +20,19 @@ UNREAD_SCANS = ":scans"
 RACY_SECONDS = 2.0
 
 
-def read_file(path: Path, folder: Folder | None = None) -> FileText | Parser:
-    """The text of a file, or the parser to run for it. `path` is resolved; `folder`, if given, is its folder.
+def read_file(path: Path, folder: Folder | None = None) -> FileText | str:
+    """The text of a file, or the module that is to parse it. `path` is resolved; `folder` is its folder.
 
     Raises NotText, EmptyText, OSError.
     """
-    if parser := parser_for(path):
-        return parser
+    if (module := module_for(path)) != TEXT:
+        return module
     if folder:
         data = read_in(folder, path.name, MAX_FILE_BYTES)
     else:
         data = read_regular(path, MAX_FILE_BYTES, links=False)
     module = module_of(path, data)
-    return text.read(path, data) if module == TEXT else Parser(module)
+    return text.read(path, data) if module == TEXT else module
 
 
 def stamp_of(size: int, changed_ns: int) -> str:

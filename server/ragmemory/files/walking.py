@@ -24,7 +24,7 @@ from ragcommon.files.uris import path_of
 from ragcommon.sqlite.wal import companions, identity
 from ragconfig.home import user_path
 from ragconfig.keys import HTTP_TOKEN, WEB_TOKEN
-from ragmemory.files.formats.detection import EARLIER_PAGES, GENERATED, HIDDEN, SECRETS, Parser, parser_for
+from ragmemory.files.formats.detection import EARLIER_PAGES, GENERATED, HIDDEN, IMAGE, SECRETS, module_for
 from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
@@ -44,8 +44,6 @@ UNSUPPORTED = {
     }.items()
     for extension in (f".{name}" for name in extensions.split())
 }
-# The parser of images, which an OCR program reads.
-IMAGE = Parser("image")
 # Folders in which the system shows processes and devices as files. They are read only if the user names them.
 SYSTEM_FOLDERS = frozenset(map(Path, ("/proc", "/sys", "/dev")))
 # Our own files that must not become documents.
@@ -235,7 +233,7 @@ def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) ->
         return Refusal(path, MADE, failed=False)
     if target := ".pptx" if is_keynote else SAVE_AS.get(suffix):
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
-    if parser_for(path) == IMAGE:
+    if module_for(path) == IMAGE:
         if image_refusal:
             return Refusal(path, image_refusal, failed=False)
     elif kind := UNSUPPORTED.get(suffix):

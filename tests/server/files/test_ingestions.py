@@ -33,7 +33,6 @@ from ragmemory.errors import (
 )
 from ragmemory.files import ingestions as module
 from ragmemory.files import loading, parsing
-from ragmemory.files.formats.detection import Parser
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.loading import IN_FLIGHT
@@ -336,7 +335,7 @@ async def test_a_fault_of_the_program_in_one_file_spares_the_others(
     folder = notes(tmp_path / "docs", 50)
     write(folder / "odd.txt", "An odd text. " * (100_000 if place.endswith("long text") else 1))
 
-    def fail_to_read(path: Path, folder: Folder | None = None) -> FileText | Parser:
+    def fail_to_read(path: Path, folder: Folder | None = None) -> FileText | str:
         if path.name == "odd.txt":
             raise ZeroDivisionError("a fault")
         return read_file(path, folder)

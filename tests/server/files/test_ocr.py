@@ -22,8 +22,7 @@ from anyio.abc import Process
 from ragcommon.files.decoding import NoText, NotText
 from ragmemory.files import ocr as module
 from ragmemory.files import ocr_cache
-from ragmemory.files.formats import image, mail, scans
-from ragmemory.files.formats.detection import parser_for
+from ragmemory.files.formats import detection, image, mail, scans
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.formats.scans import Image, Recognised, Scans
 from ragmemory.files.ocr import Ocr, OcrSettings
@@ -77,10 +76,8 @@ def says(confidence: int) -> str:
 
 async def read(path: Path, content: bytes, with_ocr: Ocr | None) -> FileText:
     path.write_bytes(content)  # noqa: ASYNC240 (a small file)
-    parser = parser_for(path)
-    assert parser is not None
     with anyio.fail_after(120):
-        return await parse(parser, path, with_ocr)
+        return await parse(detection.read, path, with_ocr)
 
 
 @needs_tesseract

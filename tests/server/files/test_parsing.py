@@ -11,7 +11,7 @@ import pytest
 
 from ragcommon.files.decoding import NotText
 from ragmemory.files import parsing
-from ragmemory.files.formats.detection import Parser, module_of, parser_for
+from ragmemory.files.formats.detection import TEXT, module_for, module_of, read
 from ragmemory.files.formats.file_text import FileText, MissingExtra
 from ragmemory.files.parsing import Parsers, machine_memory, parse
 from ragmemory.files.reading import read_file
@@ -131,7 +131,7 @@ async def test_a_small_pdf_that_takes_gigabytes_is_refused_within_the_budget(tmp
     path.write_bytes(pdf([b"BT /F1 12 Tf 72 720 Td " + b"(a) Tj " * 1_200_000 + b"ET"]))
     assert path.stat().st_size < 100_000
     with pytest.raises(NotText, match="its parser crashed, or needs more than 512 MiB of memory"):
-        await parsed(Parser("pdf"), path)
+        await parsed(read, path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="cgroups are of Linux")
@@ -198,15 +198,13 @@ def test_the_first_bytes_choose_the_module_and_the_name_among_those_they_allow(
 async def test_a_pdf_named_as_text_is_read_as_one_and_a_text_named_as_a_pdf_is_text(tmp_path: Path) -> None:
     pytest.importorskip("pypdfium2", reason="the extra `pdf` is not installed")
     (path := tmp_path / "a.txt").write_bytes(pdf(["One."]))
-    parser = read_file(path)
-    assert parser == Parser("pdf")
-    found = await parsed(parser, path)
+    assert read_file(path) == "pdf"
+    found = await parsed(read, path)
     assert (found.text, found.places) == ("One.\n", [(1, "p. 1")])
     assert found.note == "is a PDF file, not what its name says"
     (path := tmp_path / "a.pdf").write_text("Please log in.\n")
-    parser = read_file(path)
-    assert isinstance(parser, Parser)
-    found = await parsed(parser, path)
+    assert isinstance(read_file(path), str)
+    found = await parsed(read, path)
     assert (found.text, found.note) == ("Please log in.\n", "is text, not what its name says")
 
 
@@ -216,9 +214,8 @@ async def test_a_mail_and_a_page_named_as_text_are_read_without_their_source(tmp
         [(mail, "an e-mail"), (b"<html><p>Tea.<script>x</script>", "a web page")]
     ):
         (path := tmp_path / f"{number}.txt").write_bytes(data)
-        parser = read_file(path)
-        assert isinstance(parser, Parser)
-        found = await parsed(parser, path)
+        assert isinstance(read_file(path), str)
+        found = await parsed(read, path)
         assert found.text.endswith("Tea.\n")
         assert "script" not in found.text
         assert found.note == f"is {kind}, not what its name says"
@@ -231,9 +228,8 @@ async def test_messages_in_files_whose_names_say_no_format_are_read(tmp_path: Pa
     mail = b"From: ada@x.org\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\n\nVGVhLg==\n"
     (path := tmp_path / name).parent.mkdir(exist_ok=True)
     path.write_bytes(mail)
-    parser = read_file(path)
-    assert isinstance(parser, Parser)
-    found = await parsed(parser, path)
+    assert isinstance(read_file(path), str)
+    found = await parsed(read, path)
     assert (found.text, found.note) == ("From: ada@x.org\n\nTea.\n", "")
     (path := tmp_path / "cur" / "a.json").parent.mkdir(exist_ok=True)
     path.write_text("{}")
@@ -243,18 +239,18 @@ async def test_messages_in_files_whose_names_say_no_format_are_read(tmp_path: Pa
 async def test_an_unreadable_file_is_reported_with_its_actual_format(tmp_path: Path) -> None:
     (path := tmp_path / "a.md").write_bytes(archive({"b.png": b"\0"}))
     with pytest.raises(NotText, match="is an archive, not what its name says, and has files that were not"):
-        await parsed(Parser("bundles"), path)
+        await parsed(read, path)
 
 
 def test_without_the_content_the_extension_chooses_the_parser_in_either_case() -> None:
-    assert parser_for(Path("a.PDF")) == Parser("pdf")
-    assert parser_for(Path("a.md")) is None
+    assert module_for(Path("a.PDF")) == "pdf"
+    assert module_for(Path("a.md")) == TEXT
 
 
 async def test_a_format_is_read_by_its_module(tmp_path: Path) -> None:
     path = tmp_path / "a.srt"
     path.write_text("1\n00:00:01,000 --> 00:00:02,000\nHello.\n", encoding="utf-8")
-    assert (await parsed(Parser("subtitles"), path)).text == "Hello.\n"
+    assert (await parsed(read, path)).text == "Hello.\n"
 
 
 async def test_a_package_that_is_missing_is_named(file: Path) -> None:

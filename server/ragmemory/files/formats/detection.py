@@ -9,7 +9,6 @@ from io import BytesIO
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcommon.files.decoding import NoText, NotText, decode
@@ -47,7 +46,7 @@ _MODULES = {
     }.items()
     for extension in (f".{name}" for name in extensions.split())
 }
-TEXT = "text"
+TEXT, IMAGE = "text", "image"
 # How the names of files begin that folders and archives hide; the last are those that Office has open.
 HIDDEN = (".", "~$")
 # Where Logseq keeps earlier versions of pages. It does not read them itself.
@@ -100,25 +99,9 @@ BEGINNING = 2_048
 JSON = frozenset((".json", records.CANVAS, *records.LINES))
 
 
-class Parser(Struct, frozen=True):
-    """A picklable parser: imports a module of this folder when it is called."""
-
-    module: str
-
-    def __call__(self, path: Path, data: bytes) -> FileText:
-        """Raises NotText; any other exception is a parser's bug."""
-        return read(path, data)  # Detects the format again: the name alone may have chosen it.
-
-
-def parser_for(path: Path) -> Parser | None:
-    """The parser for a file extension, before the content is read; None for text."""
-    module = _module_for(path)
-    return Parser(module) if module != TEXT else None
-
-
 def read(path: Path, data: bytes) -> FileText:
     """Detect the format of a file and read it. Raises NotText; any other exception is a parser's bug."""
-    module, named = module_of(path, data), _module_for(path)
+    module, named = module_of(path, data), module_for(path)
     note = ""
     kinds = KINDS | MARKUP
     says_kind = path.suffix and path.parent.name not in MAILDIR
@@ -136,7 +119,7 @@ def read(path: Path, data: bytes) -> FileText:
 
 def module_of(path: Path, data: bytes) -> str:
     """The module for a file with this name and content."""
-    named = _module_for(path)
+    named = module_for(path)
     beginning = data[:BEGINNING]
     if data.startswith(ZIP):
         return _module_of_zip(data, named)
@@ -161,8 +144,8 @@ def module_of(path: Path, data: bytes) -> str:
     return _module_of_json(path, data) if suffix in JSON else named
 
 
-def _module_for(path: Path) -> str:
-    """The module for a file extension."""
+def module_for(path: Path) -> str:
+    """The module for a file extension, before the content is read."""
     return _MODULES.get(path.suffix.lower(), TEXT)
 
 

@@ -20,7 +20,7 @@ from ragcommon.files.safe_open import too_large
 from ragcommon.text.rules import MARKDOWN_NAMES
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
 from ragmemory.files.formats.csv_table import DELIMITERS, as_table
-from ragmemory.files.formats.detection import EARLIER_PAGES, HIDDEN, SECRETS, Parser, parser_for, read
+from ragmemory.files.formats.detection import EARLIER_PAGES, HIDDEN, IMAGE, SECRETS, TEXT, module_for, read
 from ragmemory.files.formats.file_text import (
     FileText,
     TextBuilder,
@@ -106,7 +106,7 @@ class Members:
 
     def _read(self, name: str, size: int, content: Callable[[], bytes]) -> FileText:
         """Raises NotText; any other exception is a parser's bug."""
-        if parser_for(Path(name)) == Parser("image") and not current().with_images:
+        if module_for(Path(name)) == IMAGE and not current().with_images:
             raise NotText("is an image")
         with self._reserved(size):
             return read(Path(name), content())
@@ -118,7 +118,7 @@ class Members:
         suffix = path.suffix.lower()
         if suffix in DELIMITERS:
             found = as_table(found, suffix)
-        is_code = found.media_type != MARKDOWN and suffix not in PROSE and parser_for(path) is None
+        is_code = found.media_type != MARKDOWN and suffix not in PROSE and module_for(path) == TEXT
         if (found.media_type or media_type(path.name)) == MARKDOWN:
             found = replace(found, text=lowered(found.text))
         self._builder.add_file(found, place, fence=suffix[1:] if is_code else None)

@@ -9,7 +9,7 @@ import pytest
 
 from ragcommon.files.decoding import NotText
 from ragmemory.files.formats.chats import is_export, read
-from ragmemory.files.formats.detection import Parser, module_of
+from ragmemory.files.formats.detection import module_of
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.reading import read_file
 
@@ -244,5 +244,5 @@ def test_json_is_parsed_only_if_it_is_an_export(tmp_path: Path) -> None:
     export, other = tmp_path / "conversations.json", tmp_path / "other.json"
     export.write_text(json.dumps(CLAUDE), encoding="utf-8")
     other.write_text('{"a": 1}', encoding="utf-8")
-    assert read_file(export) == Parser("chats")
+    assert read_file(export) == "chats"
     assert isinstance(read_file(other), FileText)

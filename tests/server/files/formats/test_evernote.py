@@ -9,7 +9,7 @@ import pytest
 
 from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import file_text
-from ragmemory.files.formats.detection import Parser, parser_for
+from ragmemory.files.formats.detection import module_for
 from ragmemory.files.formats.evernote import read
 
 for name in ("defusedxml", "selectolax"):
@@ -58,7 +58,7 @@ def test_each_note_is_a_section_with_its_date_tags_and_text() -> None:
     )
     assert {label for _, label in found.places} == {"note 1", "note 2"}
     assert (found.title, found.note) == ("My Notes.enex", "")
-    assert parser_for(FILE) == Parser("evernote")
+    assert module_for(FILE) == "evernote"
 
 
 def test_tasks_tables_and_lists_of_links_are_read() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ragmemory.files.formats.detection import Parser
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.formats.minified import LONG_LINE, SHORT_LINE, read
 from ragmemory.files.reading import read_file
@@ -70,7 +69,7 @@ def test_text_that_is_not_json_stays_unchanged() -> None:
 def test_only_json_without_line_breaks_is_reformatted(tmp_path: Path) -> None:
     values = ["a value"] * LONG_LINE
     for name, text, expected in (
-        ("a.json", json.dumps(values), Parser),
+        ("a.json", json.dumps(values), str),
         ("b.json", json.dumps(values, indent=1), FileText),
         ("c.jsonl", json.dumps(values), FileText),
         ("d.json", "[1, 2]", FileText),
