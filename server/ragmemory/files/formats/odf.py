@@ -56,9 +56,9 @@ def read(path: Path, data: bytes) -> FileText:
     content = xml(archive, "content.xml", KIND)
     body = next((one for one in content.iter() if local(one.tag) == "body"), content)
     document = next((one for one in body if local(one.tag) in ("spreadsheet", "presentation")), body)
-    hidden = {attribute(one, "name") for one in content.iter() if local(one.tag) == "style" and _hides(one)}
-    named = [xml(archive, "styles.xml", KIND)] if "styles.xml" in archive.namelist() else []
-    lists = _Lists([content, *named])
+    hidden = {attribute(one, "name") for one in _styles(content) if _hides(one)}
+    named = _styles(xml(archive, "styles.xml", KIND)) if "styles.xml" in archive.namelist() else []
+    lists = _Lists([*_styles(content), *named])
     notes, first = list[str](), ""
     if local(document.tag) == "spreadsheet":
         builder = TextBuilder()
@@ -68,7 +68,7 @@ def read(path: Path, data: bytes) -> FileText:
         first = _add_slides(document, hidden, lists, builder, notes)
     else:
         builder = TextBuilder(by_paragraph=True, notes=_notes(content))
-        styles = _styles([*named, content])
+        styles = {attribute(one, "name"): one for one in [*named, *_styles(content)]}
         titles = {
             TITLE,
             *(name for name, one in styles.items() if attribute(one, "parent-style-name") == TITLE),
@@ -186,31 +186,20 @@ def _notes(content: Element) -> dict[str, str]:
 class _Lists:
     """The numbers of the items of lists."""
 
-    def __init__(self, parts: Sequence[Element]) -> None:
+    def __init__(self, styles: Sequence[Element]) -> None:
         # The numbered levels, by the name of the style and the level.
         self._levels = {
             (attribute(style, "name"), _count(level, "level")): level
-            for part in parts
-            for style in part.iter()
+            for style in styles
             if local(style.tag) in ("list-style", "outline-style")
             for level in style
             if attribute(level, "num-format")
         }
-        self._outline = next(
-            (
-                attribute(style, "name")
-                for part in parts
-                for style in part.iter()
-                if local(style.tag) == "outline-style"
-            ),
-            "",
-        )
+        outlines = (attribute(style, "name") for style in styles if local(style.tag) == "outline-style")
+        self._outline = next(outlines, "")
         # The styles of headings without the numbers of the outline.
         self._unnumbered = {
-            attribute(style, "name")
-            for part in parts
-            for style in part.iter()
-            if local(style.tag) == "style" and attribute(style, "list-style-name", "-") == ""
+            attribute(style, "name") for style in styles if attribute(style, "list-style-name", "-") == ""
         }
         # The last number of each level, by the id and the style of the list.
         self._last: dict[str, dict[int, int]] = {}
@@ -284,10 +273,9 @@ def _level(heading: Element) -> str:
     return "#" * min(int(level) if level.isdecimal() else 1, 6)
 
 
-def _styles(parts: Iterable[Element]) -> dict[str, Element]:
-    """The styles by their names."""
-    groups = (group for part in parts for group in part if local(group.tag) in STYLES)
-    return {attribute(one, "name"): one for group in groups for one in group}
+def _styles(part: Element) -> list[Element]:
+    """The styles that a part of the document defines."""
+    return [style for group in part if local(group.tag) in STYLES for style in group]
 
 
 def _bold_styles(styles: Mapping[str, Element]) -> dict[str, bool]:
