@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -53,13 +53,6 @@ class ModelUnusable(Exception):
         super().__init__(reason)
         self.reason = reason
         self.hint = hint
-
-
-class Listed(NamedTuple):
-    """A model in fastembed's list, and the folder of its files."""
-
-    name: str
-    folder: Path
 
 
 def as_folder(model: str) -> Path | None:
@@ -131,8 +124,11 @@ def using_fastembed() -> Iterator[None]:
         raise ModelUnusable(reason, "Download or export the model again, or choose another one.") from error
 
 
-def listed(family: Any, wanted: str, cache: Path, *, may_download: bool) -> Listed:
-    """A model by its name in fastembed's list, with or without the organization. Raises ModelUnusable."""
+def listed(family: Any, wanted: str, cache: Path, *, may_download: bool) -> tuple[str, Path]:
+    """The name in fastembed's list of a model, named with or without its organization, and its folder.
+
+    Raises ModelUnusable.
+    """
     models = {entry["model"]: entry for entry in family.list_supported_models()}
     names = {name.lower(): name for name in models} | {
         name.rpartition("/")[2].lower(): name for name in models
@@ -149,7 +145,7 @@ def listed(family: Any, wanted: str, cache: Path, *, may_download: bool) -> List
     try:
         folder = family.download_files_from_huggingface(source, str(cache), files, local_files_only=True)
         if all(Path(folder, file).exists() for file in files):
-            return Listed(name, Path(folder))
+            return name, Path(folder)
     except Exception as error:
         logger.debug("%s is not in %s: %s", source, cache, first_line(error))
     size = f"{entry['size_in_GB'] * 1000:,.0f} MB"
@@ -170,7 +166,7 @@ def listed(family: Any, wanted: str, cache: Path, *, may_download: bool) -> List
         raise ModelUnusable(reason, hint) from error
     _check_digests(Path(folder))
     logger.warning("The model %s is complete.", name)
-    return Listed(name, Path(folder))
+    return name, Path(folder)
 
 
 def _counted() -> dict[str, Any]:

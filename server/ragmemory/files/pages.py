@@ -8,6 +8,7 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -57,25 +58,19 @@ NAME_CHARACTERS = 80
 logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class PageLoading:
     """Loads the pages at addresses: those of one host one after another."""
 
-    def __init__(
-        self,
-        store: Store,
-        writer: Writer,
-        web: Web,
-        addresses: Sequence[str],
-        run: JobRun,
-        ocr: Ocr | None,
-    ) -> None:
-        """`ocr` reads scanned pages."""
-        self._store = store
-        self._writer = writer
-        self._web = web
-        self._ocr = ocr
-        self._run = run
-        self._numbers = {address: run.job.files + number for number, address in enumerate(addresses, 1)}
+    _store: Store
+    _writer: Writer
+    _web: Web
+    _addresses: Sequence[str]
+    _run: JobRun
+    _ocr: Ocr | None  # reads scanned pages
+
+    def __post_init__(self) -> None:
+        self._numbers = {one: self._run.job.files + number for number, one in enumerate(self._addresses, 1)}
         self._limiter = anyio.CapacityLimiter(HOSTS_AT_ONCE)
 
     async def run(self) -> None:

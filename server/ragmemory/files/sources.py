@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
     from ragmemory.stores.store import Store
 
 
+@dataclass(eq=False)
 class Sources:
-    """The sources of one memory. `ingestions` loads them."""
+    """The sources of one memory, which its ingestions load."""
 
-    def __init__(self, store: Store, writer: Writer, ingestions: Ingestions) -> None:
-        self._store = store
-        self._writer = writer
-        self._ingestions = ingestions
+    _store: Store
+    _writer: Writer
+    _ingestions: Ingestions
 
     async def add(self, paths: Sequence[str]) -> list[AddedSource]:
         """Add files and folders (paths or file URIs) and addresses of pages without loading them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import anyio
 
@@ -18,16 +19,14 @@ logger = logging.getLogger(__name__)
 READY_SECONDS = 2.0
 
 
+@dataclass(eq=False)
 class Readiness:
     """Whether requests can be answered. Each change of the reason is logged once: probes come often."""
 
-    def __init__(
-        self, memory: Memory, is_stopping: Callable[[], bool], has_warmed_up: Callable[[], bool]
-    ) -> None:
-        self._memory = memory
-        self._is_stopping = is_stopping
-        self._has_warmed_up = has_warmed_up
-        self._logged = ""
+    _memory: Memory
+    _is_stopping: Callable[[], bool]
+    _has_warmed_up: Callable[[], bool]
+    _logged: str = ""
 
     async def why_not(self) -> str:
         """A sentence without anything private; "" if requests can be answered."""

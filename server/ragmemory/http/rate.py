@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import ceil
 from time import monotonic
 
@@ -25,6 +26,7 @@ class RateLimited(HttpError):
         return {"retry-after": str(self.retry_after)}
 
 
+@dataclass(eq=False)
 class RateLimit:
     """Counts a request, then passes it on to `authorize`. Token buckets by address.
 
@@ -32,34 +34,26 @@ class RateLimit:
     once.
     """
 
-    def __init__(
-        self,
-        rate: float,
-        burst: int,
-        authorize: Authorize | None = None,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
-        """`clock` is in seconds."""
-        self._rate = rate
-        self._burst = burst
-        self._authorize = authorize
-        self._clock = clock
-        # The tokens of an address, and when they were counted; the most recently used is last.
-        self._buckets: dict[str, tuple[float, float]] = {}
+    rate: float
+    burst: int
+    authorize: Authorize | None = None
+    clock: Callable[[], float] = monotonic  # in seconds
+    # The tokens of an address, and when they were counted; the most recently used is last.
+    _buckets: dict[str, tuple[float, float]] = field(default_factory=dict, init=False)
 
     async def __call__(self, scope: Scope, authorization: str | None) -> None:
         """Raises RateLimited, and what `authorize` raises."""
-        if self._rate and (wait := self.wait(client_address(scope))):
+        if self.rate and (wait := self.wait(client_address(scope))):
             raise RateLimited(ceil(wait))
-        if self._authorize is not None:
-            await self._authorize(scope, authorization)
+        if self.authorize is not None:
+            await self.authorize(scope, authorization)
 
     def wait(self, address: str) -> float:
         """Take a token and return 0, or return the seconds until there is one."""
-        now = self._clock()
-        tokens, then = self._buckets.pop(address, (float(self._burst), now))
-        tokens = min(self._burst, tokens + (now - then) * self._rate)
+        now = self.clock()
+        tokens, then = self._buckets.pop(address, (float(self.burst), now))
+        tokens = min(self.burst, tokens + (now - then) * self.rate)
         self._buckets[address] = max(tokens - 1, 0) if tokens >= 1 else tokens, now
         if len(self._buckets) > MAX_ADDRESSES:
             del self._buckets[next(iter(self._buckets))]
-        return 0 if tokens >= 1 else (1 - tokens) / self._rate
+        return 0 if tokens >= 1 else (1 - tokens) / self.rate

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import from_thread, to_thread
@@ -38,35 +39,21 @@ _MANY_LINES = 20_000
 
 # Embeddings by the digests of what was embedded: see `input_digest`.
 Known = dict[bytes, Embedding]
+# Some chunks of a long document, their embeddings, and the digests of these.
+ChunkPage = tuple[list[Chunk], list[Embedding], list[bytes]]
 
 
-class ChunkPage(NamedTuple):
-    """Some chunks of a long document."""
-
-    chunks: list[Chunk]
-    embeddings: list[Embedding]
-    inputs: list[bytes]
-
-
+@dataclass(eq=False)
 class Preparation:
-    """`max_tokens`: the size limit of a chunk, which the embedder may lower.
+    """Makes of documents what is committed."""
 
-    `on_abandoned` is called when hidden chunks must be swept.
-    """
+    _store: Store
+    _embedder: Embedder
+    _indexing: Indexing
+    _max_tokens: int  # of a chunk; the embedder may lower it
+    _on_abandoned: Callable[[], None]  # called when hidden chunks must be swept
 
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        indexing: Indexing,
-        max_tokens: int,
-        on_abandoned: Callable[[], None],
-    ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._max_tokens = max_tokens
-        self._indexing = indexing
-        self._on_abandoned = on_abandoned
+    def __post_init__(self) -> None:
         # A FIFO lock: long documents take turns, page by page.
         self._turn = anyio.Lock()
         self.worker: BulkWorker | None = BulkWorker()
@@ -118,12 +105,14 @@ class Preparation:
             return write
         staged = await self._store.hidden.begin(write.document)
         try:
-            async for page in self._pages(write, max_tokens):
-                added = await self._store.hidden.add(staged, write.document, *page, self._embedder.identity)
+            async for chunks, embeddings, inputs in self._pages(write, max_tokens):
+                added = await self._store.hidden.add(
+                    staged, write.document, chunks, embeddings, inputs, self._embedder.identity
+                )
                 if added is None:
                     return None
                 staged = added
-                self._indexing.note_write(len(page.chunks))
+                self._indexing.note_write(len(chunks))
                 await self._indexing.keep_up()
         except BaseException:
             await self.abandon(staged)
@@ -171,7 +160,7 @@ class Preparation:
                 chunks = [chunk for _, chunk in group[start : start + PAGE]]
                 async with self._turn:
                     embedded = await self._embed([(write, chunk) for chunk in chunks], known)
-                yield ChunkPage(chunks, *embedded)
+                yield chunks, *embedded
 
     async def _prepare(self, writes: Sequence[Write]) -> Sequence[Prepared]:
         """A text that cannot be prepared fails on its own; an error of memory fails all writes."""

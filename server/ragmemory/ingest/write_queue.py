@@ -56,25 +56,19 @@ class _Job:
         return self.done.is_set()
 
 
+@dataclass(eq=False)
 class WriteQueue:
     """Documents with the same uri are written in the order of submission; no batch holds a uri twice."""
 
-    def __init__(
-        self,
-        prepare: Prepare,
-        commit: Commit,
-        keep_up: KeepUp,
-        build: Build,
-        abandon: Abandon,
-        ended: Callable[[], Exception],
-    ) -> None:
-        """`ended` makes the error of documents that are submitted, or not written yet, when `run` ends."""
-        self._prepare = prepare
-        self._ended = ended
-        self._commit = commit
-        self._keep_up = keep_up
-        self._build = build
-        self._abandon = abandon
+    _prepare: Prepare
+    _commit: Commit
+    _keep_up: KeepUp
+    _build: Build
+    _abandon: Abandon
+    _ended: Callable[[], Exception]
+    """Makes the error of documents that are submitted, or not written yet, when `run` ends."""
+
+    def __post_init__(self) -> None:
         self._waiting: deque[_Job] = deque()
         self._in_progress: dict[str, _Job] = {}  # by uri
         self._has_ended = False

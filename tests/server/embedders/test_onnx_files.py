@@ -27,10 +27,10 @@ seen, reasons = [], []
 on_bytes.set(lambda done, total: seen.append((done, total)))
 for _ in range(2):
     try:
-        found = listed(TextEmbedding, "bge-small-en-v1.5", Path(sys.argv[1]), may_download=True)
+        _, folder = listed(TextEmbedding, "bge-small-en-v1.5", Path(sys.argv[1]), may_download=True)
     except ModelUnusable as error:
         reasons.append(error.reason)
-print(json.dumps({"seen": seen, "reasons": reasons, "folder": str(found.folder)}))
+print(json.dumps({"seen": seen, "reasons": reasons, "folder": str(folder)}))
 """
 NAME, MODEL = "model_optimized.onnx", os.urandom(300_000)
 FILES = {NAME: MODEL, "config.json": b"{}", "tokenizer.json": b"{ }"}
