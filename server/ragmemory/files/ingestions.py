@@ -41,7 +41,7 @@ from ragmemory.errors import (
     RagMemoryError,
 )
 from ragmemory.files.formats.image import NOT_READ
-from ragmemory.files.loading import STILL_HELD, JobRun, Loading, end_job, now, refused, size_of
+from ragmemory.files.loading import STILL_HELD, JobRun, Loading, end_job, now, size_of
 from ragmemory.files.reading import is_found_from
 from ragmemory.files.roots import ANY_ROOT, is_within, of_stored
 from ragmemory.files.walking import (
@@ -49,11 +49,11 @@ from ragmemory.files.walking import (
     MISSING,
     SECRET,
     FoundFiles,
-    Refusal,
     Subset,
     find_files,
     has_files,
     is_gone,
+    refused,
     resolved,
 )
 from ragmemory.stores.ingestions import is_same
@@ -381,10 +381,10 @@ class Ingestions:
         held = await self._still_held(found)
         for refusal in found.refusals:
             if job.prune and refusal.reason == MISSING:
-                refusal = Refusal(refusal.path, MISSING + NOTHING_REMOVED)
+                refusal = replace(refusal, reason=MISSING + NOTHING_REMOVED)
             elif refusal.uri in held:
-                refusal = Refusal(refusal.path, refusal.reason + STILL_HELD, failed=False)
-            run.add(refused(refusal))
+                refusal = replace(refusal, status="skipped", reason=refusal.reason + STILL_HELD)
+            run.add(refusal)
         job.files = len(found.files)
         job.bytes = size_of(found.files)
         run.loading = Loading(self._store, self._writer, found.files, run, self._ocr)
@@ -444,7 +444,7 @@ class Ingestions:
         prune = run.job.prune
         if prune and not await to_thread.run_sync(has_files, folder):
             prune = False
-            run.add(refused(Refusal(folder, "holds no files" + NOTHING_REMOVED, failed=False)))
+            run.add(refused(folder, "holds no files" + NOTHING_REMOVED, failed=False))
         if prune:
             await self._writer.forget_all(missing, run.origin, self._store.engine.machine)
         for uri in missing:

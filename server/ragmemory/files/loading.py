@@ -27,7 +27,7 @@ from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.ocr import Ocr
 from ragmemory.files.parsing import parse
 from ragmemory.files.reading import UNREAD_SCANS, is_current, read_file, with_depth, without_depth
-from ragmemory.files.walking import File, Refusal, why_unreadable
+from ragmemory.files.walking import File, refused, why_unreadable
 from ragmemory.stores.chunks import text_digest
 from ragmemory.stores.journal import iso
 
@@ -326,13 +326,13 @@ async def inject(writer: Writer, uri: str, content: FileText, stamp: str, origin
 
 def _unread(file: File, error: Exception) -> FileOutcome:
     if isinstance(error, EmptyText):
-        return refused(Refusal(file.path, str(error), failed=False))
+        return refused(file.path, str(error), failed=False)
     if isinstance(error, NotText):
-        return refused(Refusal(file.path, str(error), file.named))
+        return refused(file.path, str(error), file.named)
     if isinstance(error, FileNotFoundError):
-        return refused(Refusal(file.path, "no longer exists", file.named))
+        return refused(file.path, "no longer exists", file.named)
     if isinstance(error, OSError):
-        return refused(Refusal(file.path, why_unreadable(error)))
+        return refused(file.path, why_unreadable(error))
     return _failed(file, error)
 
 
@@ -341,11 +341,6 @@ def _failed(file: File, error: Exception) -> FileOutcome:
     logger.error("%s could not be loaded", file.uri, exc_info=error)
     reason = f"cannot be loaded ({type(error).__name__}; the log of the server has the details)"
     return FileOutcome(file.uri, "failed", reason=reason)
-
-
-def refused(refusal: Refusal) -> FileOutcome:
-    status: Literal["failed", "skipped"] = "failed" if refusal.failed else "skipped"
-    return FileOutcome(refusal.uri, status, reason=refusal.reason)
 
 
 def now() -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from ragcommon.contract.files import FileOutcome
 from ragcommon.errors import os_reason
 from ragcommon.files.decoding import MAX_FILE_BYTES
 from ragcommon.files.folder import Folder
@@ -93,17 +94,14 @@ SECRET = "may hold keys or passwords, and is read only if you name it"
 NOT_ALLOWED = "is in none of the folders that memory.roots names"
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """A path that is not loaded. `failed`: it counts as a failure, otherwise as skipped."""
+def refused(path: Path | None, reason: str, failed: bool = True) -> FileOutcome:
+    """The outcome of a path that is not loaded; None: an empty argument.
 
-    path: Path | None  # None: an empty argument
-    reason: str  # completes a sentence that begins with the path
-    failed: bool = True
-
-    @property
-    def uri(self) -> str:
-        return self.path.absolute().as_uri() if self.path else ""
+    The reason completes a sentence that begins with the path. `failed`: it counts as a failure, otherwise as
+    skipped.
+    """
+    uri = path.absolute().as_uri() if path else ""
+    return FileOutcome(uri, "failed" if failed else "skipped", reason=reason)
 
 
 @dataclass
@@ -115,7 +113,7 @@ class FoundFiles:
     """
 
     files: list[File] = field(default_factory=list)
-    refusals: list[Refusal] = field(default_factory=list)
+    refusals: list[FileOutcome] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
     links: dict[Path, Path] = field(default_factory=dict)
     ignored: set[Path] = field(default_factory=set)
@@ -167,13 +165,13 @@ def find_files(
     seen: dict[Path, int] = {}  # places in `found.files`
     for word in paths:
         if not os.fspath(word):
-            found.refusals.append(Refusal(None, MISSING))
+            found.refusals.append(refused(None, MISSING))
             continue
         path = Path(word)
         try:
             resolved = user_path(word).resolve(strict=True)
             if not is_within(roots, resolved):
-                found.refusals.append(Refusal(path, NOT_ALLOWED))
+                found.refusals.append(refused(path, NOT_ALLOWED))
                 continue
             status = _status(resolved)
             if stat.S_ISDIR(status.st_mode):
@@ -189,15 +187,15 @@ def find_files(
                 *companions(memory).values(),
             }:
                 # Closing it here would drop SQLite's POSIX locks, and another process could remove the log.
-                walked = iter([Refusal(path, "is a file of the memory itself")])
+                walked = iter([refused(path, "is a file of the memory itself")])
             else:
                 walked = iter([_look(resolved, status, resolved, "")])
         except FileNotFoundError:
-            walked = iter([Refusal(path, MISSING)])
+            walked = iter([refused(path, MISSING)])
         except (OSError, RuntimeError) as error:
-            walked = iter([Refusal(path, why_unreadable(error))])
+            walked = iter([refused(path, why_unreadable(error))])
         for item in walked:
-            if isinstance(item, Refusal):
+            if isinstance(item, FileOutcome):
                 found.refusals.append(item)
             elif item.path not in seen:
                 seen[item.path] = len(found.files)
@@ -213,31 +211,31 @@ def _status(path: Path) -> os.stat_result:
         return folder.stat(path.name or ".")
 
 
-def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) -> File | Refusal:
+def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) -> File | FileOutcome:
     """Accept or refuse a resolved path that is not a folder, by its name, kind and size."""
     named = path == root
     if not stat.S_ISREG(status.st_mode):
-        return Refusal(path, "is not a regular file", named)
+        return refused(path, "is not a regular file", named)
     if status.st_size > MAX_FILE_BYTES:
         reason = f"cannot be read: {too_large(status.st_size, MAX_FILE_BYTES)}; split or unpack it"
-        return Refusal(path, reason, named)
+        return refused(path, reason, named)
     # A character may take up to twelve in the URI. Counted first: a URI takes longer than all the rest.
     if len(str(path)) > MAX_URI_LENGTH / 12 and len(path.as_uri()) > MAX_URI_LENGTH:
         reason = f"has too long a path: its URI would have more than {MAX_URI_LENGTH:,} characters"
-        return Refusal(path, reason, named)
+        return refused(path, reason, named)
     suffix = path.suffix.lower()
     is_keynote = suffix == ".key" and status.st_size > MAX_KEY_BYTES
     if not named and not is_keynote and SECRETS.fullmatch(path.name):
-        return Refusal(path, SECRET, failed=False)
+        return refused(path, SECRET, failed=False)
     if not named and GENERATED.fullmatch(path.name):
-        return Refusal(path, MADE, failed=False)
+        return refused(path, MADE, failed=False)
     if target := ".pptx" if is_keynote else SAVE_AS.get(suffix):
-        return Refusal(path, f"is in a format that is not read: save it as {target}", named)
+        return refused(path, f"is in a format that is not read: save it as {target}", named)
     if module_for(path) == IMAGE:
         if image_refusal:
-            return Refusal(path, image_refusal, failed=False)
+            return refused(path, image_refusal, failed=False)
     elif kind := UNSUPPORTED.get(suffix):
-        return Refusal(path, f"is in a format that is not read ({kind})", named)
+        return refused(path, f"is in a format that is not read ({kind})", named)
     return File(path, status.st_size, stamp_of(status.st_size, status.st_mtime_ns), root)
 
 
@@ -248,7 +246,7 @@ def _walk(
     subset: Subset,
     excluded: set[Path],
     image_refusal: str,
-) -> Iterator[File | Refusal]:
+) -> Iterator[File | FileOutcome]:
     """The files under the resolved folder `root`, sorted by name, folder by folder.
 
     Entries that .gitignore excludes are added to `excluded`.
@@ -263,7 +261,7 @@ def _walk(
                 folder = stack.enter_context(Folder(path, listed=True))
                 entries = folder.entries()
             except OSError as error:
-                yield Refusal(path, why_unreadable(error))
+                yield refused(path, why_unreadable(error))
                 continue
             ignored = ignored.inside(folder)
             yield from _unreadable(ignored)
@@ -281,14 +279,14 @@ def _walk(
                         excluded.add(here)
                     continue
                 found = _examine(folder, entry, root)
-                if isinstance(found, Refusal):
+                if isinstance(found, FileOutcome):
                     yield found
                     continue
                 target, status = found
                 if not stat.S_ISDIR(status.st_mode):
                     yield _look(target, status, root, image_refusal)
                 elif target in SYSTEM_FOLDERS:
-                    yield Refusal(target, "is made by the system and holds no documents", failed=False)
+                    yield refused(target, "is made by the system and holds no documents", failed=False)
                 elif target not in visited:
                     visited.add(target)
                     below.append((target, ignored))
@@ -305,13 +303,15 @@ def _has_hidden_name(path: Path) -> bool:
     return path.name.startswith(HIDDEN) or path.parts[-2:] in EARLIER_PAGES
 
 
-def _unreadable(ignored: Gitignore) -> Iterator[Refusal]:
+def _unreadable(ignored: Gitignore) -> Iterator[FileOutcome]:
     """Report an unreadable .gitignore; like git, the walk continues without it."""
     for error in ignored.unreadable:
-        yield Refusal(Path(error.filename), why_unreadable(error), failed=False)
+        yield refused(Path(error.filename), why_unreadable(error), failed=False)
 
 
-def _examine(folder: Folder, entry: os.DirEntry[str], root: Path) -> tuple[Path, os.stat_result] | Refusal:
+def _examine(
+    folder: Folder, entry: os.DirEntry[str], root: Path
+) -> tuple[Path, os.stat_result] | FileOutcome:
     """The resolved path of an entry and its `stat`, or why it is skipped."""
     path = folder.path / entry.name
     try:
@@ -320,13 +320,13 @@ def _examine(folder: Folder, entry: os.DirEntry[str], root: Path) -> tuple[Path,
         # Unlike `resolve`, it names a loop of links in the words of the system.
         target = Path(os.path.realpath(path, strict=True))
         if not target.is_relative_to(root):
-            return Refusal(path, "is a link to a place outside the folder", failed=False)
+            return refused(path, "is a link to a place outside the folder", failed=False)
         return target, _status(target)
     except (OSError, RuntimeError) as error:
         reason = why_unreadable(error)
         if entry.is_symlink():
-            return Refusal(path, f"is a broken link ({reason})", failed=False)
-        return Refusal(path, reason)
+            return refused(path, f"is a broken link ({reason})", failed=False)
+        return refused(path, reason)
 
 
 def is_walked(root: Path, path: Path) -> bool:

@@ -168,7 +168,7 @@ def test_an_unreadable_gitignore_is_reported_and_the_walk_continues(tmp_path: Pa
     found = find_files([tmp_path])
     assert [file.path.name for file in found.files] == ["note.md"]
     [refusal] = found.refusals
-    assert (refusal.path, refusal.failed) == (path, False)
+    assert (refusal.uri, refusal.status) == (path.as_uri(), "skipped")
     reason = {
         "large": "it is larger than 262,144 bytes (524,288 bytes)",
         "link": "it is a link, which git does not follow",
@@ -181,4 +181,5 @@ def test_one_above_the_folder_that_cannot_be_read_is_named_too(tmp_path: Path) -
     (tmp_path / ".git").mkdir()
     (tmp_path / "docs").mkdir()
     os.mkfifo(tmp_path / ".gitignore")
-    assert [refusal.path for refusal in find_files([tmp_path / "docs"]).refusals] == [tmp_path / ".gitignore"]
+    refusals = find_files([tmp_path / "docs"]).refusals
+    assert [refusal.uri for refusal in refusals] == [(tmp_path / ".gitignore").as_uri()]

@@ -331,7 +331,7 @@ def test_an_image_in_a_folder_is_left_out_and_one_that_is_named_is_not(tmp_path:
     (tmp_path / "oak.jpg").write_bytes(b"")
     assert [file.path.name for file in find_files([tmp_path / "oak.jpg"]).files] == ["oak.jpg"]
     [left] = find_files([tmp_path]).refusals
-    assert (left.reason, left.failed) == ("is in a format that is not read (image)", False)
+    assert (left.reason, left.status) == ("is in a format that is not read (image)", "skipped")
     [left] = find_files([tmp_path], image_refusal=ocr(sys.executable).image_refusal).refusals
     assert left.reason == "is an image, which is read only if you name it"
     assert find_files([tmp_path], image_refusal=ocr(sys.executable, folder_images=True).image_refusal).files

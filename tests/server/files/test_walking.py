@@ -30,7 +30,9 @@ def names(found: FoundFiles, root: Path) -> list[str]:
 
 
 def reasons(found: FoundFiles) -> dict[str, tuple[str, bool]]:
-    return {Path(refusal.uri).name: (refusal.reason, refusal.failed) for refusal in found.refusals}
+    return {
+        Path(refusal.uri).name: (refusal.reason, refusal.status == "failed") for refusal in found.refusals
+    }
 
 
 def test_a_folder_gives_its_files_in_the_order_of_their_names(tmp_path: Path) -> None:
@@ -198,7 +200,7 @@ def test_an_empty_path_names_nothing_and_never_the_working_folder(
     found = find_files([""])
     assert (found.files, found.folders) == ([], [])
     [refusal] = found.refusals
-    assert (refusal.path, refusal.reason, refusal.uri) == (None, "does not exist", "")
+    assert (refusal.reason, refusal.uri) == ("does not exist", "")
 
 
 def test_a_file_that_is_meant_twice_is_taken_once(tmp_path: Path) -> None:
@@ -258,5 +260,6 @@ def test_a_file_above_the_limit_is_refused_with_both_sizes(tmp_path: Path) -> No
 @posix
 def test_the_folders_of_the_system_are_skipped_unless_they_are_named(tmp_path: Path) -> None:
     found = find_files(["/"], subset=Subset([Path("/dev"), tmp_path]))
-    assert ("/dev", False) in [(str(one.path), one.failed) for one in found.refusals]
-    assert Path("/dev") not in [one.path for one in find_files(["/dev"], subset=Subset([tmp_path])).refusals]
+    assert ("file:///dev", "skipped") in [(one.uri, one.status) for one in found.refusals]
+    found = find_files(["/dev"], subset=Subset([tmp_path]))
+    assert "file:///dev" not in [one.uri for one in found.refusals]
