@@ -9,6 +9,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -148,7 +149,7 @@ async def _text(page: Page, ocr: Ocr | None) -> FileText:
         content = await to_thread.run_sync(read_file, path)
         if isinstance(content, str):
             is_html = module_of(path, data) == "html"
-            content = await parse(html.read_page if is_html else read, path, ocr)
+            content = await parse(partial(html.read, is_page=True) if is_html else read, path, ocr)
     is_markdown = path.suffix == SUFFIXES["text/markdown"]
     return replace(content, media_type=MARKDOWN) if is_markdown else content
 

@@ -157,5 +157,5 @@ async def test_a_process_of_other_callers_loads_no_page(tmp_path: Path, server: 
 def test_hostile_html_takes_no_longer_than_other_html(page: str) -> None:
     began = time.monotonic()
     data = f"<title>Tea</title><p>Tea.</p>{page}".encode(errors="surrogatepass")
-    assert "Tea." in html.read_page(Path("tea.html"), data).text
+    assert "Tea." in html.read(Path("tea.html"), data, is_page=True).text
     assert time.monotonic() - began < 10

@@ -123,17 +123,11 @@ TEXTS = "p, ul, ol, dl, pre, h1, h2, h3, h4, h5, h6"
 PAGE_NUMBERS, MAX_NUMBER = "span.pagenum, span.pageno, span.pagenumber, [role=doc-pagebreak]", 20
 
 
-def read(path: Path, data: bytes) -> FileText:
-    """The main text of a file. Raises NotText."""
-    return _read(path, data, is_page=False)
+def read(path: Path, data: bytes, *, is_page: bool = False) -> FileText:
+    """The main text of a file; of a page from the web, also without what its classes call banners.
 
-
-def read_page(path: Path, data: bytes) -> FileText:
-    """The main text of a page from the web, also without what its classes call banners. Raises NotText."""
-    return _read(path, data, is_page=True)
-
-
-def _read(path: Path, data: bytes, *, is_page: bool) -> FileText:
+    Raises NotText.
+    """
     html = _decoded(data)
     if NOTION_INDEX in html[:BEGINNING]:
         raise EmptyText("is the list of pages in an export by Notion")

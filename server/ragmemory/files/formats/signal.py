@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -28,9 +28,8 @@ LINES = re.compile(r'\A\s*\{"date":\s*"[^"]*",\s*"sender":\s*"')
 ENVELOPES = re.compile(r'\A\s*\{(?:[^{}]*"params"\s*:\s*\{)?[^{}]*"envelope"\s*:\s*\{')
 
 
-class Message(NamedTuple):
-    conversation: str  # its name or id
-    turn: Turn
+# The name or id of a conversation, and a turn of it.
+Message = tuple[str, Turn]
 
 
 def _of_frames(data: bytes) -> Iterator[Message]:
@@ -49,9 +48,7 @@ def _of_frames(data: bytes) -> Iterator[Message]:
                 ME if value_at(item, "outgoing") is not None else names.get(text_at(item, "authorId"), "")
             )
             text = text_at(item, "standardMessage", "text", "body")
-            yield Message(
-                chats.get(text_at(item, "chatId"), ""), Turn(speaker, _seconds(item, "dateSent"), text)
-            )
+            yield chats.get(text_at(item, "chatId"), ""), Turn(speaker, _seconds(item, "dateSent"), text)
 
 
 def _recipient_name(recipient: Any) -> str:
@@ -71,13 +68,13 @@ def _of_messages(data: bytes) -> Iterator[Message]:
     for one in msgspec.json.decode(data, type=list[Any]):
         speaker = ME if value_at(one, "type") == "outgoing" else text_at(one, "source") or "Contact"
         turn = Turn(speaker, _seconds(one, "sent_at"), text_at(one, "body"))
-        yield Message(text_at(one, "conversationId"), turn)
+        yield text_at(one, "conversationId"), turn
 
 
 def _of_lines(data: bytes) -> Iterator[Message]:
     """The `data.json` of signal-export."""
     for one in msgspec.json.Decoder().decode_lines(data):
-        yield Message("", Turn(text_at(one, "sender"), text_at(one, "date"), text_at(one, "body")))
+        yield "", Turn(text_at(one, "sender"), text_at(one, "date"), text_at(one, "body"))
 
 
 def _of_envelopes(data: bytes) -> Iterator[Message]:
@@ -95,9 +92,7 @@ def _of_envelopes(data: bytes) -> Iterator[Message]:
         if message:
             group = value_at(message, "groupInfo")
             conversation = (text_at(group, "groupName") or text_at(group, "groupId")) if group else partner
-            yield Message(
-                conversation, Turn(speaker, _seconds(message, "timestamp"), text_at(message, "message"))
-            )
+            yield conversation, Turn(speaker, _seconds(message, "timestamp"), text_at(message, "message"))
 
 
 FORMS = {FRAMES: _of_frames, MESSAGES: _of_messages, LINES: _of_lines, ENVELOPES: _of_envelopes}
@@ -114,9 +109,9 @@ def read(path: Path, data: bytes) -> FileText:
     form = next(form for pattern, form in FORMS.items() if pattern.search(beginning))
     conversations: dict[str, list[Turn]] = defaultdict(list)
     try:
-        for message in form(data):
-            if message.turn.text.strip():
-                conversations[message.conversation].append(message.turn)
+        for conversation, turn in form(data):
+            if turn.text.strip():
+                conversations[conversation].append(turn)
     except DECODE_ERRORS:
         raise Damaged("Signal export") from None
     builder = TextBuilder()

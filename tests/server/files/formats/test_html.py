@@ -382,7 +382,8 @@ def test_the_links_of_a_file_with_nothing_else_are_its_text(page: str) -> None:
 
 
 def test_the_lists_of_links_of_a_page_with_nothing_else_are_its_text() -> None:
-    found = html.read_page(PAGE, f"<body><nav><ul>{LINKS}</ul></nav><h1>Unread</h1><ul>{LINKS}</ul>".encode())
+    data = f"<body><nav><ul>{LINKS}</ul></nav><h1>Unread</h1><ul>{LINKS}</ul>".encode()
+    found = html.read(PAGE, data, is_page=True)
     assert found.text.count("bread (") == 1
 
 
