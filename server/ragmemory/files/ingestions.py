@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections import Counter
 from collections.abc import Container, Sequence
 from contextlib import suppress
@@ -20,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
-from anyio import to_thread
+from anyio import from_thread, to_thread
 from msgspec.structs import replace
 
 from ragcommon.contract.files import FileOutcome, Ingestion, SyncOutcome
@@ -377,7 +376,9 @@ class Ingestions:
         addresses = [source for source in job.sources if is_address(source)]
         paths = [_path(source) for source in job.sources if not is_address(source)]
         image_refusal = self._ocr.image_refusal if self._ocr else NOT_READ
-        found = await _find_files(paths, self._store.path, subset, run.roots, image_refusal)
+        check = from_thread.check_cancelled
+        find = partial(find_files, paths, self._store.path, check, subset, run.roots, image_refusal)
+        found = await to_thread.run_sync(find, abandon_on_cancel=True)
         held = await self._still_held(found)
         for refusal in found.refusals:
             if job.prune and refusal.reason == MISSING:
@@ -463,20 +464,6 @@ def _path(source: str) -> str:
 
 def _gone(uris: Sequence[str]) -> list[str]:
     return list(filter(is_gone, uris))
-
-
-async def _find_files(
-    paths: Sequence[str], memory: Path, subset: Subset, roots: Sequence[str], image_refusal: str
-) -> FoundFiles:
-    """Find files in a thread that stops when this task is cancelled."""
-    cancelled = threading.Event()
-    try:
-        return await to_thread.run_sync(
-            partial(find_files, paths, memory, cancelled.is_set, subset, roots, image_refusal),
-            abandon_on_cancel=True,
-        )
-    finally:
-        cancelled.set()
 
 
 def _sync_outcomes(run: JobRun) -> dict[str, SyncOutcome]:

@@ -149,7 +149,7 @@ class Subset:
 def find_files(
     paths: Iterable[str | Path],
     memory: Path | None = None,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    check_cancelled: Callable[[], object] = lambda: None,
     subset: Subset | None = None,
     roots: Sequence[str] = (ANY_ROOT,),
     image_refusal: str = NOT_READ,
@@ -157,8 +157,8 @@ def find_files(
     """The files that `paths` name or contain, each once, in a stable order. Never raises for a bad path.
 
     An empty argument is refused: as a Path it would be the working folder. The files of `memory` itself, and
-    our own tokens, are skipped in folders. `is_cancelled` is polled, because a thread cannot be
-    stopped from outside. `subset` limits the walk of folders. Paths outside `roots` are refused.
+    our own tokens, are skipped in folders. `check_cancelled` is called at each entry, because a thread cannot
+    be stopped from outside. `subset` limits the walk of folders. Paths outside `roots` are refused.
     `image_refusal` is why images in a folder are refused, a thousand photos perhaps; "": they are not.
     """
     found = FoundFiles()
@@ -177,7 +177,7 @@ def find_files(
             if stat.S_ISDIR(status.st_mode):
                 own = memory.resolve() if memory else None
                 walked = _walk(
-                    resolved, own, is_cancelled, subset or Subset(()), found.ignored, image_refusal
+                    resolved, own, check_cancelled, subset or Subset(()), found.ignored, image_refusal
                 )
                 found.folders.append(resolved)
                 if (named := user_path(word).absolute()) != resolved:
@@ -242,7 +242,7 @@ def _look(path: Path, status: os.stat_result, root: Path, image_refusal: str) ->
 def _walk(
     root: Path,
     memory: Path | None,
-    is_cancelled: Callable[[], bool],
+    check_cancelled: Callable[[], object],
     subset: Subset,
     excluded: set[Path],
     image_refusal: str,
@@ -254,7 +254,8 @@ def _walk(
     visited = {root}
     pending: list[tuple[Path, Gitignore]] = [(root, Gitignore.above(root))]
     yield from _unreadable(pending[0][1])
-    while pending and not is_cancelled():
+    while pending:
+        check_cancelled()
         path, ignored = pending.pop()
         with ExitStack() as stack:
             try:
@@ -267,8 +268,7 @@ def _walk(
             yield from _unreadable(ignored)
             below = []
             for entry in entries:
-                if is_cancelled():
-                    return
+                check_cancelled()
                 here = path / entry.name
                 if _is_hidden(here, memory) or not subset.leads_to(here):
                     continue

@@ -376,12 +376,15 @@ async def test_a_job_that_ends_for_want_of_memory_says_so(tmp_path: Path) -> Non
 async def test_a_cancelled_job_does_not_walk_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     walking, stopped = anyio.Event(), threading.Event()
 
-    def endless(_: Sequence[str], __: Path, is_cancelled: Callable[[], bool], *___: object) -> FoundFiles:
+    def endless(
+        _: Sequence[str], __: Path, check_cancelled: Callable[[], object], *___: object
+    ) -> FoundFiles:
         anyio.from_thread.run_sync(walking.set)
-        while not is_cancelled():
-            continue
-        stopped.set()
-        return FoundFiles()
+        try:
+            while True:
+                check_cancelled()
+        finally:
+            stopped.set()
 
     monkeypatch.setattr(module, "find_files", endless)
     async with jobs_of(tmp_path, Scripted()) as jobs:

@@ -244,8 +244,15 @@ def test_a_pipe_is_refused_and_never_opened(tmp_path: Path) -> None:
 
 def test_a_walk_that_is_cancelled_ends_at_the_next_entry(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "x", "b.md": "x", "c/d.md": "x"})
-    answers = iter([False, False, True, True])  # at the folder, at its first entry, at its second one
-    assert names(find_files([tmp_path], is_cancelled=lambda: next(answers)), tmp_path) == ["a.md"]
+    checked = iter(range(3))  # at the folder, at its first entry, at its second one
+
+    def check_cancelled() -> None:
+        if next(checked) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        find_files([tmp_path], check_cancelled=check_cancelled)
+    assert next(checked, None) is None
 
 
 def test_a_file_above_the_limit_is_refused_with_both_sizes(tmp_path: Path) -> None:
