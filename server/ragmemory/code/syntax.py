@@ -10,6 +10,7 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
@@ -109,15 +110,14 @@ class Definition(Struct, frozen=True):
     in_function: bool = False
 
 
+@dataclass(eq=False)
 class Code:
     """A parsed text. Offsets are bytes of `data`, its UTF-8 encoding."""
 
-    def __init__(self, language: Language, data: bytes, tree: Tree, nodes: Sequence[Node]) -> None:
-        """`nodes`: the candidates for definitions in text order, outer nodes before inner ones."""
-        self.language = language
-        self.data = data
-        self._tree = tree
-        self._nodes = nodes
+    language: Language
+    data: bytes
+    _tree: Tree
+    _nodes: Sequence[Node]  # the candidates for definitions in text order, outer nodes before inner ones
 
     @property
     def root(self) -> Node:

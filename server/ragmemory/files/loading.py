@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -61,13 +62,15 @@ Content: TypeAlias = FileText | Exception
 EndStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 
 
+@dataclass(eq=False)
 class JobRun:
-    """A job of this process, running or ended, with its outcomes. `roots`: the folders that it may read."""
+    """A job of this process, running or ended, with its outcomes."""
 
-    def __init__(self, job: Ingestion, origin: Origin, roots: Sequence[str]) -> None:
-        self.job = job
-        self.origin = origin
-        self.roots = roots
+    job: Ingestion
+    origin: Origin
+    roots: Sequence[str]  # the folders that it may read
+
+    def __post_init__(self) -> None:
         self.outcomes: list[FileOutcome] = []
         self.scope = anyio.CancelScope()
         self.ended = anyio.Event()
@@ -107,19 +110,19 @@ def end_job(job: Ingestion, status: EndStatus, error: StructuredError | None = N
         job.error = IngestionError(error.code, str(error), error.hint)
 
 
+@dataclass(eq=False)
 class Loading:
     """One task reads files; at most IN_FLIGHT tasks inject them and record the outcomes."""
 
-    def __init__(
-        self, store: Store, writer: Writer, files: Sequence[File], run: JobRun, ocr: Ocr | None
-    ) -> None:
-        self._store = store
-        self._ocr = ocr
+    _store: Store
+    _writer: Writer
+    _files: Sequence[File]
+    _run: JobRun
+    _ocr: Ocr | None
+
+    def __post_init__(self) -> None:
         self._parts: dict[str, int] = {}  # bytes that count as done of files with scanned pages, by URI
-        self._writer = writer
-        self._files = files
-        self._run = run
-        self._numbers = {file.uri: number for number, file in enumerate(files, 1)}
+        self._numbers = {file.uri: number for number, file in enumerate(self._files, 1)}
         self._fatal: RagMemoryError | None = None
         self._stamps: dict[str, tuple[str, bytes]] = {}
         self._stored: set[str] = set()  # URIs of changed files that have a document
