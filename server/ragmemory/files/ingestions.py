@@ -397,7 +397,7 @@ class Ingestions:
         seen = {file.uri for file in found.files}
         for folder in found.folders:
             unseen = await self._unseen(subset.of(folder), seen)
-            missing = await to_thread.run_sync(_gone, unseen)
+            missing = await to_thread.run_sync(lambda uris: list(filter(is_gone, uris)), unseen)
             missing += await self._moved(found, folder, seen)
             if missing:
                 await self._report_missing(run, folder, missing)
@@ -460,10 +460,6 @@ def _files(job: Ingestion) -> list[str]:
 def _path(source: str) -> str:
     """The path of a file URI or path."""
     return str(path_of(source)) if source.startswith("file:") else source
-
-
-def _gone(uris: Sequence[str]) -> list[str]:
-    return list(filter(is_gone, uris))
 
 
 def _sync_outcomes(run: JobRun) -> dict[str, SyncOutcome]:

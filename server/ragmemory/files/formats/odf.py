@@ -136,7 +136,9 @@ def _rows(
     for row in _own_rows(sheet):
         count = _count(row, "number-rows-repeated", MAX_ROWS)
         values = _values(row, notes)
-        spans |= _spans(row, number)
+        for column, _, cell in _placed(row):
+            if (rows := _count(cell, "number-rows-spanned", MAX_ROWS)) > 1:
+                spans[number, column] = number + rows - 1
         if values and count > MAX_REPEATED:
             notes.append(REPEATED)
         for repeated in range(min(count, MAX_REPEATED) if values else 0):
@@ -144,28 +146,25 @@ def _rows(
         number += count
 
 
-def _spans(row: Element, number: int) -> Iterator[tuple[tuple[int, int], int]]:
-    """The cells of a row that span rows: its number and their columns, and the last row."""
+def _placed(row: Element) -> Iterator[tuple[int, int, Element]]:
+    """The cells of a row, each with its first column, from 0, and the number of columns that have it."""
     column = 0
     for cell in row:
         if local(cell.tag) in CELLS:
-            if (rows := _count(cell, "number-rows-spanned", MAX_ROWS)) > 1:
-                yield (number, column), number + rows - 1
-            column += _count(cell, "number-columns-repeated", MAX_ROWS)
+            count = _count(cell, "number-columns-repeated", MAX_ROWS)
+            yield column, count, cell
+            column += count
 
 
 def _values(row: Element, notes: list[str]) -> dict[int, str]:
     """The cells with text by their columns, from 0."""
-    values, column = dict[int, str](), 0
-    for cell in row:
-        if local(cell.tag) in CELLS:
-            count = _count(cell, "number-columns-repeated", MAX_ROWS)
-            text = attribute(cell, "date-value").removesuffix("T00:00:00").replace("T", " ")
-            if text := text or one_line(_text(cell, 0)):
-                values |= dict.fromkeys(range(column, column + min(count, MAX_REPEATED)), text)
-                if count > MAX_REPEATED:
-                    notes.append(REPEATED)
-            column += count
+    values = dict[int, str]()
+    for column, count, cell in _placed(row):
+        text = attribute(cell, "date-value").removesuffix("T00:00:00").replace("T", " ")
+        if text := text or one_line(_text(cell, 0)):
+            values |= dict.fromkeys(range(column, column + min(count, MAX_REPEATED)), text)
+            if count > MAX_REPEATED:
+                notes.append(REPEATED)
     return values
 
 
