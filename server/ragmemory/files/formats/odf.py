@@ -38,7 +38,9 @@ MAX_ROWS = 1_000_000
 MAX_NUMBER = 999_999
 # Upper limit of the styles that one is based on.
 MAX_INHERITED = 10
-STYLES = frozenset(("styles", "automatic-styles"))
+STYLES = frozenset(("style", "list-style", "outline-style"))
+# The elements around them. A default style has no name.
+STYLE_GROUPS = frozenset(("styles", "automatic-styles"))
 # The style of the title of a document.
 TITLE = "Title"
 ROW_GROUPS = frozenset(("table-header-rows", "table-rows", "table-row-group"))
@@ -273,8 +275,9 @@ def _level(heading: Element) -> str:
 
 
 def _styles(part: Element) -> list[Element]:
-    """The styles that a part of the document defines."""
-    return [style for group in part if local(group.tag) in STYLES for style in group]
+    """The styles that a part of the document defines, also those of lists within others."""
+    groups = (group for group in part if local(group.tag) in STYLE_GROUPS)
+    return [one for group in groups for one in group.iter() if local(one.tag) in STYLES]
 
 
 def _bold_styles(styles: Mapping[str, Element]) -> dict[str, bool]:

@@ -41,6 +41,8 @@ def rules(body: str, style: str = "") -> str:
         + level.format(3, "1", "")
     )
     styles = f'<text:list-style style:name="Rules">{numbers}</text:list-style>'
+    inner = styles.replace("Rules", "Inner")  # as of the outline of a presentation
+    styles += f"<style:style><style:graphic-properties>{inner}</style:graphic-properties></style:style>"
     return read(FILE, archive(odf_members("text", f"<office:text>{body}</office:text>", styles))).text
 
 
@@ -53,6 +55,7 @@ def test_numbered_lists_keep_their_numbers() -> None:
     assert rules(items("Sheds", "Keys")) == "1. Sheds\n2. Keys\n"
     assert rules(items("Sheds", "Keys"), ' text:start-value="4"') == "4. Sheds\n5. Keys\n"
     assert rules(items("Sheds").replace("Rules", "Other")) == "- Sheds\n"
+    assert rules(items("Sheds").replace("Rules", "Inner")) == "1. Sheds\n"
     restarted = items("Sheds", "Keys").replace("<text:list-item>", '<text:list-item text:start-value="9">', 1)
     assert rules(restarted) == "9. Sheds\n10. Keys\n"
     header = (
@@ -90,6 +93,7 @@ def test_headings_have_the_numbers_of_the_outline() -> None:
         + level.format(1, "")
         + level.format(2, ' text:display-levels="2"')
         + '</text:outline-style><style:style style:name="Preface" style:list-style-name=""/>'
+        + '<style:default-style style:list-style-name=""/>'
     )
     heading = '<text:h text:outline-level="{}"{}>{}</text:h>'
     body = (
