@@ -47,9 +47,9 @@ def read(path: Path, data: bytes) -> FileText:
     builder = TextBuilder()
     text: list[str] = []
     began = ended = length = 0
-    speaker = before = ""
+    speaker = ""
     for cue in cues:
-        if not cue.said or (text and cue.said == before):
+        if not cue.said:
             continue
         is_whole = length > USUAL_CHARACTERS and text[-1][-1] in ".!?…"
         is_other = cue.speaker not in ("", speaker) and (cue.is_marked or counts[cue.speaker] >= fewest)
@@ -59,7 +59,7 @@ def read(path: Path, data: bytes) -> FileText:
             text, length = [], 0
         is_same = text and cue.speaker == speaker
         text.append(cue.said.removeprefix(cue.speaker).lstrip() if is_same else cue.said)
-        began, ended, before = (began if len(text) > 1 else cue.start), cue.end, cue.said
+        began, ended = (began if len(text) > 1 else cue.start), cue.end
         speaker = cue.speaker or speaker
         length += len(cue.said)
     builder.add(" ".join(text), _clock(began))
@@ -67,16 +67,20 @@ def read(path: Path, data: bytes) -> FileText:
 
 
 def _cues(text: str) -> Iterator[Cue]:
+    """Captions that roll up show the lines of the cue above once more, which are left out."""
+    above: list[str] = []
     for block in re.split(r"\n\s*\n", text):
         if times := TIMES.search(block):
             start, end = (_seconds(*times.group(first, first + 1, first + 2)) for first in (1, 4))
-            said = _said(block[times.end() :].partition("\n")[2])
+            lines = [*filter(None, map(_said, block[times.end() :].split("\n")[1:]))]
+            again = next(n for n in range(len(lines), -1, -1) if not n or lines[:n] == above[-n:])
+            above, said = lines or above, " ".join(lines[again:])
             speaker = NAME.match(said)
             yield Cue(start, end, said, speaker[0] if speaker else "", SPEAKER.search(block) is not None)
 
 
-def _said(lines: str) -> str:
-    named = SPEAKER.sub(lambda match: f"{match[1]}: ", lines)
+def _said(line: str) -> str:
+    named = SPEAKER.sub(lambda match: f"{match[1]}: ", line)
     return one_line(MARKUP.sub("", named))
 
 

@@ -72,6 +72,15 @@ def test_a_speaker_who_speaks_once_is_not_given_the_words_of_the_next_one(
     assert read(Path("a.vtt"), "\n".join(["WEBVTT\n", *cues]).encode()).text == text
 
 
+def test_captions_that_roll_up_are_read_once() -> None:
+    # As yt-dlp saves the captions that YouTube makes.
+    shown = [" \nsolder<00:01.200><c> it</c>", "solder it\n ", "solder it\nin<00:03.200><c> two</c>"]
+    shown += ["in two\n ", "in two\nseconds", "seconds\n ", "seconds\nseconds"]
+    cues = (f"00:0{n}.000 --> 00:0{n + 1}.000 align:start\n{one}\n" for n, one in enumerate(shown))
+    found = read(Path("a.vtt"), "\n".join(["WEBVTT\n", *cues]).encode())
+    assert found.text == "solder it in two seconds seconds\n"
+
+
 def test_a_file_without_times_is_refused() -> None:
     with pytest.raises(NotText, match="is a damaged subtitle file"):
         read(Path("a.srt"), b"only text")
