@@ -79,6 +79,8 @@ TS1 = {0x84: "†", 0x85: "‡", 0x87: "‰", 0x88: "•", 0x97: "™", 0xBF: "�
 BULLETS = {"\uf0b7": "•", "\uf0a7": "▪", "\uf0d8": "➢", "\uf0fc": "✓"}
 LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\u200c": "", **BULLETS})
 OF_TEX = re.compile(rf"[\x10-\x1f\x80-\x9f¿ÿ]|{ACCENT.pattern}")
+# Dots that lead to a page number or a price are wider than a screen. Shortened, they still show a gap.
+LEADER, GAP = re.compile(r"\.{5,}|(?:\. ){4,}\."), "...."
 # From this many jumps in reading order on, a failure to analyse the layout of a page is reported.
 MANY_JUMPS = 12
 # Beyond these limits the text keeps the order of the file: analysing the layout takes 4 µs per character.
@@ -113,7 +115,7 @@ def read(path: Path, data: bytes) -> FileText:
     for number, page in enumerate(pages):
         text = with_headings(page.text, of_page.get(number, []), page.lines)
         mark = f" {OCR}" if number + 1 in scanned else ""
-        parts = text.strip("\n"), *page.notes
+        parts = LEADER.sub(GAP, text).strip("\n"), *page.notes
         builder.add("\n\n".join(filter(None, parts)), f"p. {number + 1}{mark}")
     stated = stated_title(document.get_metadata_dict().get("Title", ""))
     own = title.title if title and title in found else path.name

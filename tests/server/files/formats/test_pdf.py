@@ -36,6 +36,11 @@ def test_a_word_divided_at_the_end_of_a_line_is_joined() -> None:
     assert read(PAPER, pdf(["The DNS-\nserver."])).text == "The DNS-server.\n"
 
 
+def test_dots_that_lead_to_a_price_are_shortened() -> None:
+    lines = f"Tea {'.' * 60} 2.50\nFog {'. ' * 30}4.10\nAnd so on ..."
+    assert read(PAPER, pdf([lines])).text == "Tea .... 2.50\nFog .... 4.10\nAnd so on ...\n"
+
+
 def test_a_title_that_is_divided_at_a_hyphen_keeps_it() -> None:
     said = [(12, "First"), (10, SAID), (10, SAID), (12, "Second"), (10, SAID), (10, SAID)]
     assert read(PAPER, pdf([sized((20, "The Gas-"), (20, "Union"), *said)])).title == "The Gas-Union"
