@@ -59,6 +59,23 @@ def test_a_cell_that_spans_rows_is_repeated_in_those_with_text() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("first", "tables"),
+    [
+        (3, ["| Excess | 750 |", "| --- | --- |", "", "| No. | Item | Value |", "| --- | --- | --- |"]),
+        (2, ["| Excess | 750 |  |", "| --- | --- | --- |", "| No. | Item | Value |"]),
+    ],
+    ids=["blank row between", "none"],
+)
+def test_names_and_values_above_an_empty_row_are_no_header_of_the_table_below(
+    first: int, tables: list[str]
+) -> None:
+    rows = [(1, {0: "Excess", 1: "750"}), (first, {0: "No.", 1: "Item", 2: "Value"}), (4, {0: "7", 2: "9"})]
+    builder = TextBuilder()
+    add_sheets([Sheet("S", False, rows)], builder)
+    assert builder.build("").text.splitlines()[2:] == [*tables, "| 7 |  | 9 |"]
+
+
 def test_columns_beyond_the_limit_are_left_out_with_a_note() -> None:
     builder = TextBuilder()
     notes = add_sheets([Sheet("S", False, [(1, {0: "a", 1: "b", MAX_COLUMNS: "c"})])], builder)
