@@ -197,6 +197,8 @@ def _write(lines: list[str], key: str, value: Any, spaced: int) -> None:
         lines.append(f"{label}{text}".rstrip())
         return
     _end_paragraph(lines)
+    if isinstance(value, list) and any(isinstance(one, str) for one in value):
+        text = "\n".join(f"- {_shown(one)}" for one in value)
     lines += [*([label.rstrip(), ""] if label else []), _as_markdown(text), ""]
 
 

@@ -108,6 +108,13 @@ def test_a_long_text_is_a_paragraph_and_keeps_its_words() -> None:
     assert text_of([{"a": "ä", "b": long}]) == f"# Record 1\n\na: ä\n\nb:\n\n{long}\n"
 
 
+def test_a_list_of_texts_that_does_not_fit_in_a_line_is_a_list() -> None:
+    steps = ["Wash the quinces." * 8, "Boil them." * 8]
+    shown = "\n".join(f"- {step}" for step in steps)
+    assert text_of([{"a": "ä", "steps": steps}]) == f"# Record 1\n\na: ä\n\nsteps:\n\n{shown}\n"
+    assert "tags: sour, raw\n" in text_of([{"a": "ä", "tags": ["sour", "raw"]}])
+
+
 def test_utf_8_that_was_read_as_latin_1_is_repaired() -> None:
     assert text_of([{"title": "Dupr\u00c3\u00a9", "at": "caf\u00c3\u00a9 \u00f0\u009f\u0098\u0080"}]) == (
         "# Dupré\n\nat: café 😀\n"
