@@ -105,7 +105,7 @@ def read(path: Path, data: bytes) -> FileText:
     note = ""
     kinds = KINDS | MARKUP
     says_kind = path.suffix and path.parent.name not in MAILDIR
-    if says_kind and module != named and (module in kinds or named in KINDS):
+    if says_kind and data.strip() and module != named and (module in kinds or named in KINDS):
         note = f"is {kinds.get(module, 'text')}, not what its name says"
     try:
         found: FileText = import_module(f"ragmemory.files.formats.{module}").read(path, data)
