@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from ragchat.grounding.evidence import Evidence, names_of
 from ragchat.grounding.pieces import Span, blanked, sentence_spans
@@ -96,7 +96,8 @@ def all_of_list(document: str, line: int, hit: Hit, words: Sequence[Word]) -> tu
     """The whole list or table around a line of a document (from 1), with its header.
 
     These are the spans of its lines in the document, and the number of those left out.
-    If some of these words of the question occur in some entries only, the other entries are left out.
+    If some of these words of the question occur in some entries only, the other entries are left out. The
+    term of a word may be a pair of terms, joined by a space.
     """
     lines, is_csv = list(line_spans(document)), hit.is_csv
     if not (0 < line <= len(lines)) or not (is_csv or is_entry(document[slice(*lines[line - 1])])):
@@ -113,11 +114,11 @@ def all_of_list(document: str, line: int, hit: Hit, words: Sequence[Word]) -> tu
     intro = document[lines[max(0, first - 1)][0] : header[-1][1] if header else lines[first][0]]
     named = frozenset(index_terms(f"{names_of(hit)} {intro}"))
     telling = [word for word in words if not word.is_general and not word.is_in(named)]
-    rows = [(span, frozenset(index_terms(document[slice(*span)]) if telling else ())) for span in entries]
+    terms = [index_terms(document[slice(*span)]) if telling else [] for span in entries]
+    rows = [(span, {*own, *map(" ".join, pairwise(own))}) for span, own in zip(entries, terms, strict=True)]
     wanted = [word for word in telling if any(word.is_in(terms) for _, terms in rows)]
     kept = [span for span, terms in rows if all(word.is_in(terms) for word in wanted)]
-    shown = [*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS)
-    return shown if len(kept) > 1 else None
+    return ([*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS)) if len(kept) > 1 else None
 
 
 def is_entry(line: str) -> bool:

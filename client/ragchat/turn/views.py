@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +16,7 @@ from ragchat.answer import Answer, Candidate, Card
 from ragchat.errors import NoDocumentMatches, RagChatError
 from ragchat.grounding.evidence import Evidence
 from ragchat.grounding.pieces import Span
+from ragchat.grounding.question import Word
 from ragchat.grounding.types import Citation
 from ragchat.grounding.words import index_terms
 from ragchat.memory.matching import match
@@ -49,6 +51,9 @@ from ragconfig.settings import packaged
 
 # A longer document is not read.
 MAX_CHARACTERS = 1_000_000
+# Passages with lists that are tried.
+MAX_LISTS = 3
+NUMBERED = re.compile(r"\b[^\W\d_]+ \d+\b(?![.,]\d)")
 MAX_POINTS = 60  # of an outline
 QUERY_CHARACTERS = 1000  # of a document, to find its chunks
 # Passages and documents that are searched for a name.
@@ -87,11 +92,21 @@ async def _rows(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> A
 async def _list(
     evidences: Sequence[Evidence], retrieval: Retrieval, memory: Memory, *, is_whole: bool = False
 ) -> Answer | None:
-    """The list that is asked for, with all of its entries or those that hold what is asked."""
-    found = find_list(evidences)
-    if found is None:
-        return None
-    evidence, place = found
+    """The list that is asked for, with all of its entries or those that hold what is asked.
+
+    Of a list that is not in the best passage, it must be all that is asked.
+    """
+    found = filter(None, (find_list([evidence]) for evidence in evidences))
+    for number, (evidence, place) in enumerate(islice(found, MAX_LISTS)):
+        answer = await _list_at(evidence, place, retrieval, memory, is_whole=is_whole)
+        if answer and (answer.grounded or not number):
+            return answer
+    return None
+
+
+async def _list_at(
+    evidence: Evidence, place: int, retrieval: Retrieval, memory: Memory, *, is_whole: bool
+) -> Answer | None:
     hit = evidence.hit
     whole = await memory.show(hit.document_id)
     line = hit.text_line + hit.full_text.count("\n", 0, place) - hit.context.count("\n")
@@ -99,7 +114,7 @@ async def _list(
     is_broken = hit.is_csv and any(row.count('"') % 2 for row in whole.text.split("\n"))
     if is_broken or len(whole.text) > MAX_CHARACTERS:
         return None
-    words = () if is_whole else evidence.question.words
+    words = () if is_whole else [*evidence.question.words, *_numbered(evidence.question.text)]
     if (listed := all_of_list(whole.text, line, hit, words)) is None:
         return None
     answer = _listed(whole, hit, *listed, retrieval)
@@ -108,6 +123,11 @@ async def _list(
         return answer
     text = markdown(answer.cards, grounded=False, missing=missing)
     return replace(answer, text=text, citations=[], nearest=answer.citations, grounded=False, missing=missing)
+
+
+def _numbered(question: str) -> list[Word]:
+    """Names with their numbers, such as "case 1": a row may have the number with another name."""
+    return [Word(one, frozenset((" ".join(index_terms(one)),)), 1) for one in NUMBERED.findall(question)]
 
 
 def _listed(

@@ -182,6 +182,24 @@ async def test_a_list_without_the_last_records_says_that_more_follow(memory: Mem
 GUESTS = "day;guest;boat\n3;Ida;Skua\n4;Tom;Tern\n5;Ida;Tern\n6;Eve;Skua\n"
 
 
+async def test_a_number_of_a_record_has_the_name_that_is_asked_for(memory: MemoryClient) -> None:
+    rows = ["cup,Room 1, case 3", "jug,Room 3, case 1", "pan,Room 3, case 2", "urn,Room 3, case 1"]
+    await memory.inject("\n".join(["thing,room,case", *rows, ""]), {"uri": "file:///notes/things.csv"})
+    [card] = (await ask("List all things in room 3, case 1", memory)).cards
+    assert card.text.splitlines() == ["thing,room,case", "…", rows[1], "…", rows[3]]
+
+
+async def test_a_list_in_which_one_item_has_what_is_asked_does_not_hide_records(memory: MemoryClient) -> None:
+    plan = "# Order of rescue\n\n1. Things in Cellar B: things of Cellar B\n2. The jug\n3. The pan\n"
+    await memory.inject(plan, {"uri": "file:///notes/rescue.md"})
+    rows = [f"cup {n},good,fair,1{n},Cellar {'AB'[n % 2]}" for n in range(1, 50)]
+    await memory.inject(
+        "\n".join(["thing,lid,foot,size,place", *rows, ""]), {"uri": "file:///notes/things.csv"}
+    )
+    [card] = (await ask("List all things in Cellar B", memory)).cards
+    assert (card.text.count("Cellar B"), card.text.count("Cellar A")) == (25, 0)
+
+
 @pytest.mark.parametrize("question", ["Which guests were in the Skua?", "Welche Guests waren in Skua?"])
 async def test_a_question_for_some_records_has_all_of_them(question: str, memory: MemoryClient) -> None:
     await memory.inject(GUESTS, {"uri": "file:///notes/guests.csv"})
