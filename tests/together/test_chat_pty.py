@@ -105,6 +105,23 @@ def test_on_a_small_screen_the_top_of_an_answer_is_seen_when_the_prompt_returns(
         chat.press(CTRL_C)
 
 
+def test_more_shows_all_of_a_list_that_does_not_fit(start: Start, tmp_path: Path) -> None:
+    rows = "\n".join(f"| tent {n} | {n} people |" for n in range(1, 31))
+    (program_in(tmp_path).folder / "tents.md").write_text(f"| Tent | For |\n|---|---|\n{rows}\n", "utf-8")
+    chat = start(columns=80, rows=24)
+    chat.wait_for("Your memory is empty")
+    chat.enter("/inject tents.md")
+    chat.wait_for("1 added")
+    chat.enter("List all tents")
+    chat.wait_for(rf"(?s)… \d+ more lines\n.*· /more.*{READY}")
+    chat.enter("/more")
+    chat.wait_for(rf"(?s)tent 15 .*tent 30 .*{READY}")
+    chat.enter("/more")
+    chat.wait_for("the last answer has no further cards")
+    chat.press(CTRL_D)
+    assert chat.wait_for_end() == 0
+
+
 def test_a_prompt_asks_for_its_document_and_attaches_it(start: Start) -> None:
     with OpenAIServer([Reply("It says “brewed at 75 degrees” [1].")]) as server:
         chat = start(

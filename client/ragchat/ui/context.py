@@ -103,7 +103,7 @@ class ChatContext:
         return self._view.reasoning if self._view is not None else ""
 
     def show_more(self) -> bool:
-        """Show the next cards of the last answer; False if there are none."""
+        """Show the next cards of the last answer, or all of its only one; False if there are none."""
         from ragchat.grounding.highlight import Highlight
         from ragchat.offline.windows import SHOWN
         from ragchat.ui.render.cards import show_cards
@@ -115,7 +115,8 @@ class ChatContext:
         if shown >= len(turn.answer.cards):
             turn = self.conversation.more_cards(SHOWN) or turn
         next_ones = turn.answer.cards[shown : shown + SHOWN]
-        more = show_cards(self.screen, next_ones, turn.answer, Highlight(turn.trace.query))
+        highlight = Highlight(turn.trace.query)
+        more, _ = show_cards(self.screen, next_ones, turn.answer, highlight, is_whole=not shown)
         self._shown_cards = {turn.turn_id: shown + more}
         return bool(next_ones)
 

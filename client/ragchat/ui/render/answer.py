@@ -52,7 +52,7 @@ class AnswerView:
 
     def __init__(self, screen: Screen, *, shows_reasoning: bool = False, in_chat: bool = False) -> None:
         self.has_called_tools = False
-        self.shown = 0  # cards of the answer
+        self.shown = 0  # cards of the answer; 0 also while its only one is cut
         self._reasoning: list[str] = []
         self._unshown_reasoning = ""  # an unfinished line of it
         self._shows_reasoning = shows_reasoning
@@ -167,7 +167,8 @@ class AnswerView:
         before, after = notes_of(grounded=answer.grounded, missing=answer.missing)
         if before:
             self._screen.note(before)
-        self.shown = show_cards(self._screen, answer.cards, answer, self._stream.highlight)
+        count, is_cut = show_cards(self._screen, answer.cards, answer, self._stream.highlight)
+        self.shown = 0 if is_cut and len(answer.cards) == 1 else count
         if after:
             self._screen.note(after)
 

@@ -43,23 +43,25 @@ class Row(NamedTuple):
     is_header: bool = False  # of the table with the best row
 
 
-def show_cards(screen: Screen, cards: Sequence[Card], answer: Answer, highlight: Highlight) -> int:
-    """Show as many of these cards of an answer as fit on the screen, on a pipe all as Markdown.
+def show_cards(
+    screen: Screen, cards: Sequence[Card], answer: Answer, highlight: Highlight, *, is_whole: bool = False
+) -> tuple[int, bool]:
+    """Show as many of these cards of an answer as fit on the screen, on a pipe or if `is_whole` all.
 
-    Returns how many these are.
+    Returns how many these are, and whether one of them is cut. A pipe gets Markdown.
     """
     if not screen.out.is_terminal:
         screen.show(*map(markdown_of, cards))
-        return len(cards)
-    shown = _fitting(screen.out, cards, answer, highlight)
+        return len(cards), False
+    shown, is_cut = _fitting(screen.out, cards, answer, highlight, is_whole=is_whole)
     screen.show(*(line for lines in shown for line in lines))
-    return len(shown)
+    return len(shown), is_cut
 
 
 def _fitting(
-    console: Console, cards: Sequence[Card], answer: Answer, highlight: Highlight
-) -> list[list[Text]]:
-    """The lines of as many cards as fit on the screen, with an empty line after each.
+    console: Console, cards: Sequence[Card], answer: Answer, highlight: Highlight, *, is_whole: bool
+) -> tuple[list[list[Text]], bool]:
+    """The lines of as many cards as fit on the screen, with an empty line after each, and whether one is cut.
 
     If not all fit as they are, empty lines are left out, and each card is cut around its best row.
     """
@@ -69,8 +71,8 @@ def _fitting(
     whole: list[Sequence[Row]] = [
         [*_rows(console, card, highlight, _header(card, hits.get(card.chunk_id)))] for card in cards
     ]
-    do_fit = sum(len(rows) + 2 for rows in whole) <= room
-    shown: list[list[Text]] = []
+    do_fit = is_whole or sum(len(rows) + 2 for rows in whole) <= room
+    shown, is_cut = list[list[Text]](), False
     for card, rows in zip(cards, whole, strict=True):
         link = link_of(cited[card.n]) if card.n in cited else ""
         if not do_fit:
@@ -78,13 +80,14 @@ def _fitting(
             if shown and room - 1 < min(len(rows), _MIN_ROWS):
                 break
             most = room if card is cards[-1] else min(room, _MAX_CHARACTERS // console.width)
-            rows = _around_best(rows, max(most - 1, _MIN_ROWS))
+            limit = max(most - 1, _MIN_ROWS)
+            is_cut, rows = is_cut or len(rows) > limit, _around_best(rows, limit)
             room -= len(rows) + 1
         lines = [_place(card, link, console.width), *(row.text for row in rows)]
         shown.append([*lines, Text()] if do_fit else lines)
     if shown and not do_fit:
         shown[-1].append(Text())
-    return shown
+    return shown, is_cut
 
 
 def _place(card: Card, link: str, width: int) -> Text:

@@ -175,11 +175,12 @@ async def test_of_very_many_sources_the_chat_shows_only_the_number_and_how_to_se
     ("in_chat", "lines", "said"),
     [(True, 30, " · /more"), (True, 2, ""), (False, 30, " · `| cat` shows all"), (False, 2, "")],
 )
+@pytest.mark.parametrize("numbers", [(1, 2, 3), (1,)], ids=["three", "one that is cut"])
 async def test_the_last_line_says_how_to_see_the_cards_that_do_not_fit(
-    in_chat: bool, lines: int, said: str
+    in_chat: bool, lines: int, said: str, numbers: tuple[int, ...]
 ) -> None:
     text = "\n".join(f"Line {number}." for number in range(lines))
-    answer = Answer(text, cards=[Card(n, "a.md", "", text, (0, 7), 1.0, n) for n in (1, 2, 3)])
+    answer = Answer(text, cards=[Card(n, "a.md", "", text, (0, 7), 1.0, n) for n in numbers])
     done = structs.replace(TURN, answer=answer)
     shown = await on_terminal(taking(done, Retrieving("how hot"), Shown(answer)), in_chat=in_chat)
     assert shown.endswith(f"offline · 2.1 s{said}")

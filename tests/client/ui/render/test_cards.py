@@ -41,7 +41,7 @@ def shown_of(
 ) -> tuple[PyteFile, list[str], int]:
     out, file = terminal(columns, rows)
     answer = Answer("", cards=[*cards], candidates=[Candidate(hit, True, "shown") for hit in hits])
-    count = show_cards(Screen(out, out, animated=True), cards, answer, Highlight(question))
+    count, _ = show_cards(Screen(out, out, animated=True), cards, answer, Highlight(question))
     return file, file.shown.split("\n"), count
 
 
