@@ -36,6 +36,7 @@ from ragmemory.files.formats.pdf_headings import (
     Line,
     headings,
     repeated,
+    repeated_numbers,
     running_heads,
     title_of,
     with_headings,
@@ -105,8 +106,12 @@ def read(path: Path, data: bytes) -> FileText:
     outline = list(_outline(document))
     for number, head in running_heads([page.text for page in pages], outline):
         pages[number] = _without(pages[number], head)
-    heads = repeated([page.text for page in pages])
-    pages = [_without_repeated(page, heads) for page in pages]
+    texts = [page.text for page in pages]
+    keys = repeated(texts)
+    heads: dict[int, list[str]] = defaultdict(list)
+    for number, head in repeated_numbers(texts, keys):
+        heads[number].append(head)
+    pages = [_without_repeated(page, keys) for page in pages]
     lines = [page.lines for page in pages]
     title = title_of(lines)
     found = headings(lines, outline, title)
@@ -115,7 +120,7 @@ def read(path: Path, data: bytes) -> FileText:
     for number, page in enumerate(pages):
         text = with_headings(page.text, of_page.get(number, []), page.lines)
         mark = f" {OCR}" if number + 1 in scanned else ""
-        parts = LEADER.sub(GAP, text).strip("\n"), *page.notes
+        parts = LEADER.sub(GAP, text).strip("\n"), "\n".join(heads[number]), *page.notes
         builder.add("\n\n".join(filter(None, parts)), f"p. {number + 1}{mark}")
     stated = stated_title(document.get_metadata_dict().get("Title", ""))
     own = title.title if title and title in found else path.name

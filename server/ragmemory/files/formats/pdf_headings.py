@@ -41,6 +41,8 @@ LEADING_NUMBER = re.compile(r"[\W\d_]*|(?:appendix|chapter|part|kapitel|anhang)?
 LEADING_DIGITS = re.compile(r"(?:appendix|chapter|part|kapitel|anhang)?\d*")
 PAGE = re.compile(r"\d{1,5}", re.ASCII)
 ENTRY = re.compile(r"(.*\S) \d{1,4}", re.ASCII)
+# The number of a page, which may be in the line of another number, has few digits.
+FEW_DIGITS, MANY_DIGITS = re.compile(r"(?<!\d)\d{1,3}(?!\d)"), re.compile(r"\d{4}")
 # "Figure 5.1. The Chart Of Accounts"
 CAPTION = re.compile(rf"{COUNTED.pattern}\.?\s+\d", re.IGNORECASE)
 
@@ -82,6 +84,24 @@ def without_repeated(lines: Sequence[T], keys: set[str], text_of: Callable[[T], 
     """The lines of a page without its running headers and footers."""
     edges = _edge_numbers([text_of(line) for line in lines])
     return [line for n, line in enumerate(lines) if not (n in edges and _key(text_of(line)) in keys)]
+
+
+def repeated_numbers(pages: Sequence[str], keys: set[str]) -> Iterator[tuple[int, str]]:
+    """The running headers and footers with a number that stays the same, such as that of a policy.
+
+    These come with the first page that has them, unless another line says the same.
+    """
+    seen: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for page, text in enumerate(pages):
+        for line in dict.fromkeys(_edges(text)):
+            if _key(line) in keys:
+                seen[FEW_DIGITS.sub("0", line)].append((page, line))
+    others = {row for text in pages for row in without_repeated(text.split("\n"), keys, str)}
+    for form, found in seen.items():
+        lines = {line for _, line in found}
+        is_number = MANY_DIGITS.search(form) or (len(lines) == 1 and DIGITS.search(form))
+        if is_number and len(found) >= MIN_PAGES and not lines & others:
+            yield found[0]
 
 
 def running_heads(pages: Sequence[str], outline: Sequence[Bookmark]) -> Iterator[tuple[int, str]]:

@@ -420,6 +420,16 @@ def test_running_headers_and_footers_are_removed() -> None:
     assert read(PAPER, pdf(pages)).text == "\n\n".join(said) + "\n"
 
 
+def test_a_number_that_stays_the_same_in_running_headers_is_read_once() -> None:
+    said = [f"Of the {word} kite." for word in ("first", "second", "third", "last")]
+    pages = [
+        f"Cover of kites\nPolicy HB/88\n{one}\nPage {number} of 4\nCall 20417, p. {number}"
+        for number, one in enumerate(said)
+    ]
+    kept = "Policy HB/88\nCall 20417, p. 0"
+    assert read(PAPER, pdf(pages)).text == "\n\n".join([said[0], kept, *said[1:]]) + "\n"
+
+
 def test_running_heads_of_sections_are_a_page_number_and_a_title_that_is_there_already() -> None:
     pages = [
         f"On kites\n{SAID}\n1",
