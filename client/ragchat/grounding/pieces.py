@@ -9,8 +9,8 @@ from itertools import zip_longest
 from ragcommon.text.rules import ITEM, is_row
 from ragconfig.settings import packaged
 
-# A line with more characters is a paragraph; the row of a table, with twice as many. The record of a CSV file
-# is none: a sentence in one cell would be shown with the other cells of the record above it.
+# A line with more characters is a paragraph; the row of a table, with twice as many, and the record of a CSV
+# file, with four times: a sentence in one cell would be shown with other cells of the record above it.
 MAX_LINE = 240
 # Paragraphs are wrapped at this width at least, and their lines fill this part of it but for a word.
 MIN_WIDTH = 50
@@ -35,12 +35,13 @@ Span = tuple[int, int]  # from, to (exclusive), in characters
 def piece_spans(text: str, begin: int = 0, *, wraps: bool = True) -> Iterator[Span]:
     """The spans of the pieces from `begin` on, indentation included. Empty lines belong to no piece.
 
-    Without `wraps`, each line is a piece, as the records of a CSV file are.
+    Without `wraps`, each line is a record of a CSV file.
     """
     for start, end in paragraph_spans(text, begin, wraps=wraps):
         paragraph = text[start:end]
-        is_line = "\n" not in paragraph and len(paragraph) <= MAX_LINE * (1 + is_row(paragraph))
-        (_, stop), *others = [(0, end - start)] if is_line or not wraps else sentence_spans(paragraph)
+        limit = MAX_LINE * (1 + is_row(paragraph) if wraps else 4)
+        is_line = "\n" not in paragraph and len(paragraph) <= limit
+        (_, stop), *others = [(0, end - start)] if is_line else sentence_spans(paragraph)
         yield from ((start + first, start + last) for first, last in [(0, stop), *others])
 
 

@@ -77,8 +77,8 @@ def name_terms(name: str) -> frozenset[str]:
     return frozenset(index_terms(re.sub(r"[\W_]+", " ", name)))
 
 
-def find_list(evidence: Sequence[Evidence]) -> tuple[Evidence, int] | None:
-    """The passage with the list that a question asks for, and the offset of its best line."""
+def find_lists(evidence: Sequence[Evidence]) -> Iterator[tuple[Evidence, int]]:
+    """The passages with a list that a question may ask for, and the offset of its best line."""
     for one in evidence:
         text, is_csv = one.hit.full_text, one.hit.is_csv
         body = [piece for piece in one.pieces if not heading_of(text[piece.start : piece.end])]
@@ -88,8 +88,7 @@ def find_list(evidence: Sequence[Evidence]) -> tuple[Evidence, int] | None:
         # The question may be about text below the same heading; text right above a list introduces it.
         best = max(range(len(body)), key=lambda at: one.mean([body[at].matches]))
         if any(piece in lines for piece in body[best : best + 2]):
-            return one, max(lines, key=lambda piece: one.late([piece])).start
-    return None
+            yield one, max(lines, key=lambda piece: one.late([piece])).start
 
 
 def all_of_list(document: str, line: int, hit: Hit, words: Sequence[Word]) -> tuple[list[Span], int] | None:

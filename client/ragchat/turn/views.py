@@ -30,7 +30,7 @@ from ragchat.offline.views import (
     asks_for_list,
     asks_for_outline,
     bare,
-    find_list,
+    find_lists,
     headings_in,
     highest,
     is_entry,
@@ -96,8 +96,7 @@ async def _list(
 
     Of a list that is not in the best passage, it must be all that is asked.
     """
-    found = filter(None, (find_list([evidence]) for evidence in evidences))
-    for number, (evidence, place) in enumerate(islice(found, MAX_LISTS)):
+    for number, (evidence, place) in enumerate(islice(find_lists(evidences), MAX_LISTS)):
         answer = await _list_at(evidence, place, retrieval, memory, is_whole=is_whole)
         if answer and (answer.grounded or not number):
             return answer

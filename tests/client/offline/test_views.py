@@ -16,7 +16,7 @@ from ragchat.offline.views import (
     all_of_list,
     asks_for_list,
     asks_for_outline,
-    find_list,
+    find_lists,
     headings_in,
     highest,
     is_name,
@@ -114,7 +114,7 @@ def test_names_are_the_same_whatever_their_signs_case_and_endings(name: str) -> 
 
 async def listed(question: str, document: str) -> tuple[list[str], int] | None:
     """The lines that are shown of the list in a document, and how many more there are."""
-    found = find_list(await gather(Question.of(question), [hit(document)], ListMemory()))
+    found = next(find_lists(await gather(Question.of(question), [hit(document)], ListMemory())), None)
     if found is None:
         return None
     evidence, place = found
