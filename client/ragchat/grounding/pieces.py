@@ -39,8 +39,8 @@ def piece_spans(text: str, begin: int = 0, *, wraps: bool = True) -> Iterator[Sp
     """
     for start, end in paragraph_spans(text, begin, wraps=wraps):
         paragraph = text[start:end]
-        limit = MAX_LINE * (1 + is_row(paragraph) if wraps else 4)
-        is_line = "\n" not in paragraph and len(paragraph) <= limit
+        factor = 1 + is_row(paragraph) if wraps else 4
+        is_line = "\n" not in paragraph and len(paragraph) <= factor * MAX_LINE
         (_, stop), *others = [(0, end - start)] if is_line else sentence_spans(paragraph)
         yield from ((start + first, start + last) for first, last in [(0, stop), *others])
 

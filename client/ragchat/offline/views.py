@@ -111,13 +111,19 @@ def all_of_list(document: str, line: int, hit: Hit, words: Sequence[Word]) -> tu
     size = sum(start < top for start, _ in entries) or 2 * is_rule(document[slice(*entries[:2][-1])])
     header, entries = entries[:size], entries[size:]
     intro = document[lines[max(0, first - 1)][0] : header[-1][1] if header else lines[first][0]]
-    named = frozenset(index_terms(f"{names_of(hit)} {intro}"))
+    named = _terms(f"{names_of(hit)} {intro}")
     telling = [word for word in words if not word.is_general and not word.is_in(named)]
-    terms = [index_terms(document[slice(*span)]) if telling else [] for span in entries]
-    rows = [(span, {*own, *map(" ".join, pairwise(own))}) for span, own in zip(entries, terms, strict=True)]
+    rows = [(span, _terms(document[slice(*span)]) if telling else set[str]()) for span in entries]
     wanted = [word for word in telling if any(word.is_in(terms) for _, terms in rows)]
     kept = [span for span, terms in rows if all(word.is_in(terms) for word in wanted)]
-    return ([*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS)) if len(kept) > 1 else None
+    is_list = len(kept) > 1 or (kept and any(" " in word.text for word in wanted))
+    return ([*header, *kept[:MAX_ROWS]], max(0, len(kept) - MAX_ROWS)) if is_list else None
+
+
+def _terms(text: str) -> set[str]:
+    """The terms of a text and the pairs of neighbouring ones."""
+    found = index_terms(text)
+    return {*found, *map(" ".join, pairwise(found))}
 
 
 def is_entry(line: str) -> bool:
@@ -263,7 +269,4 @@ def readable(document: str, span: Span) -> str:
 
 def line_spans(document: str) -> Iterator[Span]:
     """The span of each line, without the line break."""
-    start = 0
-    for line in document.split("\n"):
-        yield start, start + len(line)
-        start += len(line) + 1
+    return (line.span() for line in re.finditer("^.*$", document, re.MULTILINE))

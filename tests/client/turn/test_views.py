@@ -189,6 +189,23 @@ async def test_a_number_of_a_record_has_the_name_that_is_asked_for(memory: Memor
     assert card.text.splitlines() == ["thing,room,case", "…", rows[1], "…", rows[3]]
 
 
+async def test_a_number_in_the_title_of_a_list_leaves_out_no_item(memory: MemoryClient) -> None:
+    items = ["Read the notes of week 3", "Write the essay", "Meet the tutor", "Hand in the sheet of week 3"]
+    plan = "\n".join(
+        ["# Course", "", "## Week 3", "", "Tasks of week 3:", "", *(f"- {one}" for one in items)]
+    )
+    await memory.inject(f"{plan}\n", {"uri": "file:///notes/course.md"})
+    [card] = (await ask("List all tasks of week 3", memory)).cards
+    assert all(one in card.text for one in items)
+
+
+async def test_one_record_that_has_both_numbers_with_their_names_is_shown_alone(memory: MemoryClient) -> None:
+    rows = ["cup,Room 1, case 3", "jug,Room 3, case 1", "pan,Room 3, case 2", "urn,Room 2, case 1"]
+    await memory.inject("\n".join(["thing,room,case", *rows, ""]), {"uri": "file:///notes/things.csv"})
+    [card] = (await ask("List all things in room 3, case 1", memory)).cards
+    assert card.text.splitlines() == ["thing,room,case", "…", rows[1], "…"]
+
+
 async def test_a_list_in_which_one_item_has_what_is_asked_does_not_hide_records(memory: MemoryClient) -> None:
     plan = "# Order of rescue\n\n1. Things in Cellar B: things of Cellar B\n2. The jug\n3. The pan\n"
     await memory.inject(plan, {"uri": "file:///notes/rescue.md"})

@@ -210,10 +210,9 @@ async def test_a_pdf_named_as_text_is_read_as_one_and_a_text_named_as_a_pdf_is_t
 
 async def test_an_empty_file_is_not_said_to_be_of_another_kind_than_its_name(tmp_path: Path) -> None:
     (path := tmp_path / "a.pdf").write_bytes(b" ")
-    parser = read_file(path)
-    assert isinstance(parser, Parser)
+    assert isinstance(read_file(path), str)
     with pytest.raises(NotText, match=r"^is empty"):
-        await parsed(parser, path)
+        await parsed(read, path)
 
 
 async def test_a_mail_and_a_page_named_as_text_are_read_without_their_source(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from ragmemory.files.formats.file_text import (
     MissingExtra,
     TextBuilder,
     TooMuchText,
+    not_a_heading,
     one_line,
     page_ranges,
     stated_title,
@@ -120,7 +121,7 @@ def read(path: Path, data: bytes) -> FileText:
     for number, page in enumerate(pages):
         text = with_headings(page.text, of_page.get(number, []), page.lines)
         mark = f" {OCR}" if number + 1 in scanned else ""
-        parts = LEADER.sub(GAP, text).strip("\n"), "\n".join(heads[number]), *page.notes
+        parts = LEADER.sub(GAP, text).strip("\n"), "\n".join(map(not_a_heading, heads[number])), *page.notes
         builder.add("\n\n".join(filter(None, parts)), f"p. {number + 1}{mark}")
     stated = stated_title(document.get_metadata_dict().get("Title", ""))
     own = title.title if title and title in found else path.name

@@ -54,7 +54,7 @@ def add_sheets(sheets: Iterable[Sheet], builder: TextBuilder) -> list[str]:
             notes.append(f"has the hidden sheet {name}")
         rows: list[list[str]] = []
         places: list[str] = []
-        previous = 0
+        previous = widest = 0
         above: dict[int, tuple[str, int]] = {}  # by column: the text of a cell that spans rows, and the last
         for number, values in sheet.rows:
             texts = {at: text for at, text in values.items() if text.strip()}
@@ -77,12 +77,13 @@ def add_sheets(sheets: Iterable[Sheet], builder: TextBuilder) -> list[str]:
             builder.add(heading, f"sheet {name}")
             heading = ""
             place = row_label(name, number) if len(filled) > 1 else cell_label(name, filled[0], number)
-            if rows and number > previous + 1 and max(map(len, rows)) <= 2 < len(filled):
+            if rows and number > previous + 1 and widest <= 2 < len(filled):
                 builder.add_rows(rows, places)  # Names and values above the table.
-                rows, places = [], []
+                rows, places, widest = [], [], 0
             previous = number
             if rows or len(filled) > 1:
                 rows.append([texts.get(column, "") for column in range(max(filled) + 1)])
+                widest = max(widest, len(rows[-1]))
                 places.append(place)
             else:
                 builder.add(texts[filled[0]], place)

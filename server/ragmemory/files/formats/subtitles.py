@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,9 @@ NAME = re.compile(r"[^\W\d_][^:!?\n]{0,40}:(?= )")
 # A paragraph ends with the first sentence end after this many characters, or at a pause.
 USUAL_CHARACTERS = 300
 PAUSE_SECONDS = 4
+# Captions roll up if more than one cue of this many repeats lines of the one above it, of at most MAX_LINES.
+ROLLING = 3
+MAX_LINES = 4
 
 
 class Cue(NamedTuple):
@@ -67,16 +71,26 @@ def read(path: Path, data: bytes) -> FileText:
 
 
 def _cues(text: str) -> Iterator[Cue]:
-    """Captions that roll up show the lines of the cue above once more, which are left out."""
-    above: list[str] = []
-    for block in re.split(r"\n\s*\n", text):
-        if times := TIMES.search(block):
-            start, end = (_seconds(*times.group(first, first + 1, first + 2)) for first in (1, 4))
-            lines = [*filter(None, map(_said, block[times.end() :].split("\n")[1:]))]
-            again = next(n for n in range(len(lines), -1, -1) if not n or lines[:n] == above[-n:])
-            above, said = lines or above, " ".join(lines[again:])
-            speaker = NAME.match(said)
-            yield Cue(start, end, said, speaker[0] if speaker else "", SPEAKER.search(block) is not None)
+    """The cues without lines that are shown once more: all of a cue, or some where captions roll up."""
+    blocks = ((block, TIMES.search(block)) for block in re.split(r"\n\s*\n", text))
+    shown = [(block, times, _lines(block[times.end() :])) for block, times in blocks if times]
+    again = [_repeated(above, lines) for (*_, above), (*_, lines) in pairwise([("", None, []), *shown])]
+    rolls_up = len(shown) < ROLLING * sum(map(bool, again))
+    for (block, times, lines), count in zip(shown, again, strict=True):
+        start, end = (_seconds(*times.group(first, first + 1, first + 2)) for first in (1, 4))
+        said = " ".join(lines[count if rolls_up or count == len(lines) else 0 :])
+        speaker = NAME.match(said)
+        yield Cue(start, end, said, speaker[0] if speaker else "", SPEAKER.search(block) is not None)
+
+
+def _lines(shown: str) -> list[str]:
+    return [*filter(None, map(_said, shown.split("\n")[1:]))]
+
+
+def _repeated(above: list[str], lines: list[str]) -> int:
+    """How many lines of a cue are the last ones of the cue above."""
+    counts = (len(lines), *range(MAX_LINES, 0, -1))
+    return next((count for count in counts if count > 0 and lines[:count] == above[-count:]), 0)
 
 
 def _said(line: str) -> str:

@@ -81,6 +81,21 @@ def test_captions_that_roll_up_are_read_once() -> None:
     assert found.text == "solder it in two seconds seconds\n"
 
 
+def test_what_is_said_twice_is_read_twice_where_captions_do_not_roll_up() -> None:
+    shown = [
+        "Do you agree?\nYes.",
+        "Yes.\nI do.",
+        "I do.\nSo do I.",
+        "Good.",
+        "Now then.",
+        "Let us go.",
+        "On.",
+    ]
+    cues = (f"{n}\n00:00:0{n},000 --> 00:00:0{n + 1},000\n{one}\n" for n, one in enumerate(shown))
+    found = read(Path("a.srt"), "\n".join(cues).encode())
+    assert found.text == "Do you agree? Yes. Yes. I do. I do. So do I. Good. Now then. Let us go. On.\n"
+
+
 def test_a_file_without_times_is_refused() -> None:
     with pytest.raises(NotText, match="is a damaged subtitle file"):
         read(Path("a.srt"), b"only text")
