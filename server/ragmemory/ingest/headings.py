@@ -348,11 +348,11 @@ def _depth(unit: str) -> int:
 
 
 def _are_chapters(unit: str, found: Sequence[Candidate]) -> bool:
-    """Whether the sections below most labels of a kind are numbered after them: "Chapter 2", "2.1"."""
+    """Whether sections below most of a kind are numbered after it or from 1: "Chapter 2", "2.1" or "1."."""
     numbers = [
-        one.key[:1] == other.key[:1]
+        one.key[:1] == other.key[:1] if len(other.key) > 1 else other.key == (1,)
         for one, other in pairwise(found)
-        if _unit(one) == unit and other.family == "number" and len(other.key) > 1
+        if _unit(one) == unit != _unit(other) and other.family in ("number", "label")
     ]
     return unit != "number" and MIN_EQUAL <= sum(numbers) > len(numbers) / 2
 

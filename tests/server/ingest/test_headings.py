@@ -810,6 +810,75 @@ def test_chapters_whose_number_their_sections_have_are_above_them_also_below_a_p
     ]
 
 
+def test_labels_that_begin_again_at_one_are_below_those_before_them() -> None:
+    text = """
+        Article I
+
+        Section 1
+
+        A club is founded.
+
+        Section 2
+
+        It has a board.
+
+        Article II
+
+        Section 1
+
+        The board meets weekly.
+
+        Section 2
+
+        It keeps minutes.
+
+        Article III
+
+        Anybody may join.
+
+        Amendment I
+
+        Nobody may join twice.
+
+        Amendment II
+
+        Section 1
+
+        Whoever joins pays.
+
+        Section 2
+
+        Fees are low.
+
+        Amendment III
+
+        Section 1
+
+        Fees are high.
+        """
+    assert paths(text) == [
+        *("Article I", "  Section 1", "  Section 2"),
+        *("Article II", "  Section 1", "  Section 2"),
+        *("Article III", "Amendment I"),
+        *("Amendment II", "  Section 1", "  Section 2"),
+        *("Amendment III", "  Section 1"),
+    ]
+
+
+def test_chapters_are_above_sections_that_begin_again_at_one() -> None:
+    chapter = "\n\n".join(f"{n}. {{}}\n\nText." for n in (1, 2, 3))
+    text = "\n\n".join(
+        f"Chapter {n}. {name}\n\n{chapter.format('Aim', 'Way', 'End')}"
+        for n, name in enumerate(("Mail", "News", "Chat"), 1)
+    )
+    sections = ["  1. Aim", "  2. Way", "  3. End"]
+    assert paths(text) == [
+        *("Chapter 1. Mail", *sections),
+        *("Chapter 2. News", *sections),
+        *("Chapter 3. Chat", *sections),
+    ]
+
+
 def test_questions_of_a_faq() -> None:
     text = """
         Fragen und Antworten
