@@ -284,6 +284,7 @@ class _Blocks:
     prefix: str = ""  # list marker of the open block
     quoted: int = 0  # nesting depth of blockquotes
     lists: list[int] = field(default_factory=list)  # the last number of each enclosing list; -1 for bullets
+    term: int = 0  # how many blocks there were after the last term of a list of definitions; 0 for none
 
     def end(self) -> None:
         """End the open block."""
@@ -294,7 +295,9 @@ class _Blocks:
             return
         block = f"{'  ' * (len(self.lists) - 1)}{self.prefix}{text}"
         is_item = bool(self.lists and self.prefix)
-        self._append(block, joined=is_item and len(self.done) > 0 and _is_item(self.done[-1][0]))
+        if defines := not is_item and 0 < self.term == len(self.done):
+            block, self.term = "  " + block.replace("\n", "\n  "), 0
+        self._append(block, joined=defines or (is_item and bool(self.done) and _is_item(self.done[-1][0])))
         self.prefix = ""
 
     def _append(self, block: str, *, joined: bool = False) -> None:
@@ -376,6 +379,11 @@ class _Blocks:
             self.walk(node, depth + 1)
             self.end()
             self.prefix = ""
+        elif tag in ("dt", "dd"):
+            self.term = self.term if tag == "dd" else 0
+            self.walk(node, depth + 1)
+            self.end()
+            self.term = len(self.done) if tag == "dt" else 0
         elif tag == "blockquote":
             self.quoted += 1
             self.walk(node, depth + 1)

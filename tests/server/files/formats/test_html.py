@@ -96,6 +96,14 @@ def test_lists_tables_code_and_quotations_are_markdown() -> None:
     assert text_of("<blockquote><p>One<p>Two</blockquote>") == "> One\n\n> Two\n"
 
 
+def test_a_definition_is_in_the_paragraph_of_its_term() -> None:
+    options = "<dt>-v, --verbose<dd>Says more.<br>Twice: all.<p>To a file, too."
+    modes = "<dt>Mode<dd><ul><li>fast</ul>"
+    assert text_of(f"<dl>{options}{modes}</dl><p>End.") == (
+        "-v, --verbose\n  Says more.\n  Twice: all.\n\nTo a file, too.\n\nMode\n\n- fast\n\nEnd.\n"
+    )
+
+
 def test_deleted_text_is_left_out() -> None:
     for tag in ("del", "s", "strike"):
         gone = f"<{tag}>7 <{tag}>or 8</{tag}></{tag}>"
