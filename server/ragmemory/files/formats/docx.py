@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
+from ragcommon.text.rules import heading_of
 from ragmemory.files.formats.archives import attribute, local
 from ragmemory.files.formats.file_text import (
     CHANGES,
@@ -18,6 +19,7 @@ from ragmemory.files.formats.file_text import (
     FileText,
     TextBuilder,
     bracketed,
+    fenced,
     one_line,
     script,
     shifted,
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 KIND = "Word"
 HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
+# The style of a listing, by its name.
+LISTING = re.compile(r"\b(?:code|preformatted|verbatim)\b", re.IGNORECASE)
 # Elements around paragraphs, rows and cells.
 WRAPPERS = frozenset(("sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo"))
 # Elements whose text is not shown, or repeats that of a sibling in another form.
@@ -257,6 +261,8 @@ def _described(
     if not is_numbered:
         if style.name.startswith("List "):
             return Paragraph(one_line(text), marker="-")
+        if LISTING.search(style.name) and any(map(heading_of, text.split("\n"))):  # comments with "#"
+            return Paragraph(fenced(text))
         return Paragraph(text, is_bold=_is_bold(paragraph, style))
     if not text:
         return Paragraph("")

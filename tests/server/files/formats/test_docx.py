@@ -326,6 +326,18 @@ def test_bold_paragraphs_are_headings_where_no_style_says_which_are() -> None:
     )
 
 
+def test_comments_in_a_listing_are_no_headings() -> None:
+    document = docx.Document()
+    document.styles.add_style("Source Code", WD_STYLE_TYPE.PARAGRAPH)
+    for text in ("# With a token\n$ export TOKEN=1", "$ make", "#foo"):
+        document.add_paragraph(text, style="Source Code")
+    buffer = BytesIO()
+    document.save(buffer)
+    assert read(FILE, buffer.getvalue()).text == (
+        "```\n# With a token\n$ export TOKEN=1\n```\n\n$ make\n\n#foo\n"
+    )
+
+
 def test_a_style_inherits_the_level_of_a_heading_and_an_outline_level_is_one() -> None:
     document = docx.Document()
     own = document.styles.add_style("Clause", WD_STYLE_TYPE.PARAGRAPH)
