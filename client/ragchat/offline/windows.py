@@ -27,6 +27,7 @@ MIN_NEAREST_SHARE = 0.5
 # Weights of a window's score, relative to its late interaction (1).
 W_BEST = 0.3  # score of its best piece
 W_OWN = 0.06  # coverage by the piece alone, so that one below a title is not as good as the title
+W_BELOW = 0.1  # coverage by the titles above, divided by the distance: a section begins with its topic
 W_PAIRS = 0.1  # pairs of adjacent words of the question, such as "Laptop 20"
 W_DEFINES = 3.0  # a symbol of the question is defined there, if the question asks where that is
 W_NUMBER = 0.5  # a digit in the piece, if the question asks for a number
@@ -137,17 +138,17 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
 @lru_cache(100)
 def _piece_scores(evidence: Evidence) -> list[float]:
     """How likely each piece is the answer, also by what is above it: headings or a question, which have 0."""
-    hit, question = evidence.hit, evidence.question
-    scores, above, was_title = list[float](), list[Piece](), False
+    hit, asks_number = evidence.hit, evidence.question.asks_number
+    scores, above, below = list[float](), list[Piece](), 1  # how many pieces below the titles
     for place, piece in enumerate(evidence.pieces):
         text = hit.full_text[piece.start : piece.end].rstrip().rstrip("*_").rstrip()
         is_mail = bool(hit.places) and _MAIL_HEADER.match(f"{hit.places[0][1]}\n{text}") is not None
         is_title = _is_heading(evidence, place) or _is_header(evidence, place) or text.endswith(("?", "？"))
-        above = ([*above, piece] if was_title else [piece]) if is_title or is_mail else above
-        was_title = is_title or is_mail
-        own = W_OWN * evidence.mean([piece.held]) + W_PAIRS * piece.pairs
-        own += W_DEFINES * bool(defined(evidence, place))
-        own += W_NUMBER * (question.asks_number and any(map(str.isdigit, text)))
+        above = ([piece] if below else [*above, piece]) if is_title or is_mail else above
+        below = 0 if is_title or is_mail else below + 1
+        own = W_OWN * evidence.mean([piece.held]) + W_NUMBER * (asks_number and any(map(str.isdigit, text)))
+        own += W_PAIRS * piece.pairs + W_DEFINES * bool(defined(evidence, place))
+        own += (not evidence.is_table) * W_BELOW / max(1, below) * evidence.mean([one.held for one in above])
         scores.append(0 if is_title else (W_MAIL if is_mail else 1) * (evidence.late([piece, *above]) + own))
     return scores
 
@@ -262,8 +263,7 @@ def _belong_together(evidence: Evidence, place: int) -> bool:
 
 def ranked(evidence: Sequence[Evidence]) -> list[Window]:
     """The best window of each passage, best first."""
-    found = (best_window(one, SIZES[0]) for one in evidence)
-    return sorted(filter(None, found), key=lambda window: -window.score)
+    return sorted(filter(None, (best_window(one, SIZES[0]) for one in evidence)), key=lambda one: -one.score)
 
 
 def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
