@@ -38,10 +38,9 @@ def piece_spans(text: str, begin: int = 0, *, wraps: bool = True) -> Iterator[Sp
     Without `wraps`, each line is a record of a CSV file.
     """
     for start, end in paragraph_spans(text, begin, wraps=wraps):
-        paragraph = text[start:end]
-        factor = 1 + is_row(paragraph) if wraps else 4
-        is_line = "\n" not in paragraph and len(paragraph) <= factor * MAX_LINE
-        (_, stop), *others = [(0, end - start)] if is_line else sentence_spans(paragraph)
+        part = text[start:end]
+        is_line = "\n" not in part and len(part) <= MAX_LINE * (1 + is_row(part) if wraps else 4)
+        (_, stop), *others = [(0, end - start)] if is_line else sentence_spans(part)
         yield from ((start + first, start + last) for first, last in [(0, stop), *others])
 
 

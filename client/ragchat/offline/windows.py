@@ -148,7 +148,8 @@ def _piece_scores(evidence: Evidence) -> list[float]:
         below = 0 if is_title or is_mail else below + 1
         own = W_OWN * evidence.mean([piece.held]) + W_NUMBER * (asks_number and any(map(str.isdigit, text)))
         own += W_PAIRS * piece.pairs + W_DEFINES * bool(defined(evidence, place))
-        own += (not evidence.is_table) * W_BELOW / max(1, below) * evidence.mean([one.held for one in above])
+        if below and any(piece.held) and not evidence.is_table:
+            own += W_BELOW / below * evidence.mean([one.held for one in above])
         scores.append(0 if is_title else (W_MAIL if is_mail else 1) * (evidence.late([piece, *above]) + own))
     return scores
 

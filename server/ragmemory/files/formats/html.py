@@ -284,7 +284,8 @@ class _Blocks:
     prefix: str = ""  # list marker of the open block
     quoted: int = 0  # nesting depth of blockquotes
     lists: list[int] = field(default_factory=list)  # the last number of each enclosing list; -1 for bullets
-    term: int = 0  # how many blocks there were after the last term of a list of definitions; 0 for none
+    term: int = 0  # how many blocks there are up to the last term of a list of definitions; 0 for none
+    defines: bool = False  # in the text below that term
 
     def end(self) -> None:
         """End the open block."""
@@ -295,8 +296,8 @@ class _Blocks:
             return
         block = f"{'  ' * (len(self.lists) - 1)}{self.prefix}{text}"
         is_item = bool(self.lists and self.prefix)
-        if defines := not is_item and 0 < self.term == len(self.done):
-            block, self.term = "  " + block.replace("\n", "\n  "), 0
+        if defines := self.defines and not (is_item or self.quoted) and self.term == len(self.done):
+            block, self.defines = "  " + block.replace("\n", "\n  "), False
         self._append(block, joined=defines or (is_item and bool(self.done) and _is_item(self.done[-1][0])))
         self.prefix = ""
 
@@ -380,10 +381,11 @@ class _Blocks:
             self.end()
             self.prefix = ""
         elif tag in ("dt", "dd"):
-            self.term = self.term if tag == "dd" else 0
+            self.term, self.defines = (self.term, True) if tag == "dd" else (0, False)
             self.walk(node, depth + 1)
             self.end()
-            self.term = len(self.done) if tag == "dt" else 0
+            is_text = bool(self.done) and self.done[-1][-1][:1] not in "#|>`"
+            self.term, self.defines = len(self.done) if tag == "dt" and is_text else 0, False
         elif tag == "blockquote":
             self.quoted += 1
             self.walk(node, depth + 1)

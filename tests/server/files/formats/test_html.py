@@ -104,6 +104,12 @@ def test_a_definition_is_in_the_paragraph_of_its_term() -> None:
     )
 
 
+def test_what_is_below_a_term_without_a_definition_is_a_paragraph_of_its_own() -> None:
+    assert text_of("<dl><dt>One<dd><dl><dt>Two</dl></dl><p>End.") == "One\n\nTwo\n\nEnd.\n"
+    assert text_of("<dl><dt><h3>One</h3><dd>Text.</dl>") == "### One\n\nText.\n"
+    assert text_of("<dl><dt>One<dd><blockquote>Said.</blockquote></dl>") == "One\n\n> Said.\n"
+
+
 def test_deleted_text_is_left_out() -> None:
     for tag in ("del", "s", "strike"):
         gone = f"<{tag}>7 <{tag}>or 8</{tag}></{tag}>"
