@@ -68,7 +68,7 @@ class Check(Struct, frozen=True):
     hint: str = ""
 
 
-async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator[Check]:
+async def examine(settings: Settings) -> AsyncIterator[Check]:
     """Run all checks in sequence."""
     yield packages()
     yield formats()
@@ -77,7 +77,7 @@ async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator
     if settings.has_memory_file:
         yield await to_thread.run_sync(database, "memory file", settings.memory_path)
     yield await to_thread.run_sync(sessions_file, sessions_path(settings))
-    async for check in memory_server(settings, config_file):
+    async for check in memory_server(settings):
         yield check
     yield prompt_files(settings)
     yield await model(settings)
@@ -207,12 +207,12 @@ def _problem(error: sqlite3.Error | UnicodeDecodeError) -> str:
     return f"cannot be read: {error}"
 
 
-async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIterator[Check]:
+async def memory_server(settings: Settings) -> AsyncIterator[Check]:
     """Start the server and send it a query; then check the embedder."""
     started = time.perf_counter()
     try:
         with anyio.fail_after(SERVER_SECONDS):
-            async with open_memory(settings, config_file) as memory:
+            async with open_memory(settings) as memory:
                 stats = await memory.stats()
                 sources = await memory.sources()
                 ready = time.perf_counter() - started
@@ -239,7 +239,7 @@ async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIt
         hint = BETTER_HINT if stats.embedder.startswith("local:") else ""
         yield Check("embedder", "ok", stats.embedder, hint)
     else:
-        yield await embedder(settings, config_file)
+        yield await embedder(settings)
 
 
 def sources_check(sources: Sequence[Source]) -> Check:
@@ -255,12 +255,12 @@ def sources_check(sources: Sequence[Source]) -> Check:
     return Check("sources", "warning", detail, "Mount the disk, or run `ragchat source rm PATH`.")
 
 
-async def embedder(settings: Settings, config_file: Path | None) -> Check:
+async def embedder(settings: Settings) -> Check:
     """Whether the embedder of an empty memory works: a query to it embeds nothing."""
     kind = settings.tables["embedder"]["kind"]
     try:
         with anyio.fail_after(SERVER_SECONDS):
-            async with open_memory(settings, config_file) as memory:
+            async with open_memory(settings) as memory:
                 await memory.compare(PROBE, [PROBE])  # A query first, which downloads no model.
     except TimeoutError:
         return Check("embedder", "fault", f"does not answer within {SERVER_SECONDS:g} s")

@@ -65,11 +65,16 @@ MEMORY_KEYS = ("busy_seconds", "undo_depth", "read_only")
 
 
 class Settings(Struct):
-    """The effective values as tables, and the origin of each (`origins["model.name"]`)."""
+    """The effective values as tables, and the origin of each (`origins["model.name"]`).
+
+    `config_file` and `verbose` are those of the command line, for the processes that it starts.
+    """
 
     home: Home
     tables: Table
     origins: dict[str, str] = {}
+    config_file: Path | None = None
+    verbose: bool = False
 
     def table(self, name: str, type: type[T]) -> T:
         """One table as a typed object. Raises SettingsError for a value of the wrong type or choice."""
@@ -177,6 +182,8 @@ def load_settings(
     flags: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] = os.environ,
     folder: Path | None = None,
+    *,
+    verbose: bool = False,
 ) -> Settings:
     """Read every layer. Raises SettingsError.
 
@@ -184,7 +191,7 @@ def load_settings(
     given). `folder` is searched for the project file (default: the working folder).
     """
     try:
-        settings = Settings(Home.find(environ), {})
+        settings = Settings(Home.find(environ), {}, config_file=config_file, verbose=verbose)
     except UnknownHome as error:
         reason = f"{os_reason(error)}: {error.filename}"
         raise InvalidSetting(HOME_VARIABLE, reason, "the environment") from None

@@ -29,7 +29,7 @@ def show(run: Invocation) -> None:
 
 def path(run: Invocation) -> None:
     """Print where everything is, even if it does not exist yet."""
-    found = places(run.settings, run.config_file)
+    found = places(run.settings)
     run.console.listing(
         {name: {"path": str(place), "exists": place.exists()} for name, place in found.items()},
         ("what", "path", ""),

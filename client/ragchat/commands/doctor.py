@@ -24,7 +24,7 @@ async def doctor(run: Invocation) -> int:
 
 
 async def _all(run: Invocation) -> AsyncIterator[Check]:
-    async for check in examine(run.settings, run.config_file):
+    async for check in examine(run.settings):
         yield check
     yield terminal()
 

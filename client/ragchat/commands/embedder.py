@@ -90,7 +90,7 @@ async def use(run: Invocation) -> int:
 async def _change(run: Invocation, stats: Stats, changes: dict[str, Value]) -> int:
     """Change the settings and the embeddings, after a comparison unless the user goes back."""
     settings = _with(run.settings, changes)
-    async with open_memory(settings, run.config_file, verbose=run.arguments.verbose) as memory:
+    async with open_memory(settings) as memory:
         with run.progress("Downloading") as on_progress:
             identity = (await memory.prepare_embedder(on_progress)).embedder
         if run.arguments.name not in BACK and identity != stats.embedder and stats.chunks:
@@ -159,10 +159,10 @@ async def _is_worse(run: Invocation, settings: Settings) -> bool:
         run.console.note("You have no cases of your own, so nothing was compared. /good and /bad save them.")
         return False
     run.console.note(f"Asking your {counted(len(cases), 'case')} with the embedder in use …")
-    old = await _judged(run, run.settings, cases)
+    old = await _judged(run.settings, cases)
     with TemporaryDirectory(dir=private_folder(run.home.cache), ignore_cleanup_errors=True) as folder:
         copy = str(Path(folder) / "memory.db")
-        words = [*program(run.settings, run.config_file, False), "copy"]
+        words = [*program(replace(run.settings, verbose=False)), "copy"]
         done = await anyio.run_process(
             [*words, "--", run.settings.memory_place, copy],
             env=environment(run.settings, databases=True),
@@ -172,7 +172,7 @@ async def _is_worse(run: Invocation, settings: Settings) -> bool:
             raise MemoryUnavailable(done.stderr.decode(errors="replace").strip())
         run.console.note("Asking them with the new one …")
         copied = settings.with_memory(copy, "the copy for a comparison")
-        new = await _judged(run, copied, cases, is_copy=True)
+        new = await _judged(copied, cases, is_copy=True)
     changes = compare(old, new)
     for one in changes:
         run.console.note(f"  {sentence(one)}")
@@ -184,11 +184,9 @@ async def _is_worse(run: Invocation, settings: Settings) -> bool:
     return 2 * worse > len(changes)
 
 
-async def _judged(
-    run: Invocation, settings: Settings, cases: Sequence[Case], *, is_copy: bool = False
-) -> list[Outcome]:
+async def _judged(settings: Settings, cases: Sequence[Case], *, is_copy: bool = False) -> list[Outcome]:
     """A copy changes to the new embedder first, whose embeddings it holds."""
-    async with ServerManager(settings, run.config_file, only_memory=True) as servers:
+    async with ServerManager(settings, only_memory=True) as servers:
         memory = await servers.open_memory(settings)
         if is_copy:
             await memory.reembed()

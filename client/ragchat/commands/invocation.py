@@ -57,7 +57,7 @@ class Invocation:
         """Every layer, the command line last. Raises SettingsError."""
         from ragconfig.settings import load_settings
 
-        return load_settings(self.config_file, self._flags())
+        return load_settings(self.config_file, self._flags(), verbose=self.arguments.verbose)
 
     @property
     def config_file(self) -> Path | None:
@@ -130,10 +130,8 @@ class Invocation:
         from ragchat.servers.memory.server import open_memory
 
         reach = "private" if getattr(self.arguments, "allow_private", False) else "public"
-        verbose = self.arguments.verbose
-        found = open_memory(self.settings, self.config_file, verbose=verbose, pages=reach if pages else "")
         with self.noting_a_missing_memory():
-            async with found as memory:
+            async with open_memory(self.settings, pages=reach if pages else "") as memory:
                 yield memory
 
     @contextmanager
@@ -213,6 +211,4 @@ class Invocation:
     def servers(self, *, only_memory: bool) -> ServerManager:
         from ragchat.servers.manager import ServerManager
 
-        return ServerManager(
-            self.settings, self.config_file, verbose=self.arguments.verbose, only_memory=only_memory
-        )
+        return ServerManager(self.settings, only_memory=only_memory)

@@ -16,7 +16,7 @@ def config(run: Invocation) -> None:
     if run.arguments.url:
         settings = running(host, run.arguments.url, run.arguments.token_file or "")
     else:
-        settings = own(host, run.settings, run.config_file, repository=run.arguments.repository)
+        settings = own(host, run.settings, repository=run.arguments.repository)
     if run.console.json or host.format == "json":
         run.console.document(settings)
     else:

@@ -105,7 +105,7 @@ async def backup(run: Invocation) -> None:
 def copy(run: Invocation) -> int:
     """Returns the exit code of `ragmemory copy`."""
     arguments = run.arguments
-    words = [*program(run.settings, run.config_file, arguments.verbose), "copy"]
+    words = [*program(run.settings), "copy"]
     words += ["--json"] if arguments.json else []
     places = [  # Absolute also where it is empty, which would mean the default memory.
         place if is_database(place) else str(user_path(place))

@@ -14,7 +14,7 @@ from ragcommon.hosts import TOKEN_VARIABLE
 def serve(run: Invocation) -> int:
     """Serve until a signal arrives. Returns the exit code of the server."""
     arguments = run.arguments
-    words = [*program(run.settings, run.config_file, arguments.verbose), "http"]
+    words = [*program(run.settings), "http"]
     for option in ("host", "port", "token_file"):
         if (value := getattr(arguments, option)) is not None:
             words += [f"--{option.replace('_', '-')}", str(value)]

@@ -142,8 +142,8 @@ def _arguments(run: Invocation, paths: Sequence[str]) -> list[str]:
         reason = "it has a password, which the file of a service would show; use memory_server.token_file"
         raise settings.invalid("memory_server.url", reason)
     words = ["--server", url] if url else ["--memory", settings.memory_place]
-    words += ["--config", str(run.config_file)] if run.config_file else []
-    words += ["--verbose"] if run.arguments.verbose else []
+    words += ["--config", str(settings.config_file)] if settings.config_file else []
+    words += ["--verbose"] if settings.verbose else []
     private = ["--allow-private"] if run.arguments.allow_private else []
     return ["watch", *private, *words, *(["--", *paths] if paths else [])]
 

@@ -71,7 +71,7 @@ async def _serve(run: Invocation) -> None:
                 Loads() as loads,
                 run.sessions() as sessions,
             ):
-                site = Site(run.settings, run.config_file, memory, servers, sessions, chats, loads, programs)
+                site = Site(run.settings, memory, servers, sessions, chats, loads, programs)
                 servers.user = PageUser(site.dialogs, servers.permissions).user()
                 cookie = f"ragchat_{listening.getsockname()[1]}"
                 private = listens_on_loopback(listening) and not table.public_url

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragchat.errors import NothingToAskAbout
 from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
+from ragchat.servers.memory.server import open_memory
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
     from ragchat.memory.types import DocumentText
     from ragconfig.settings import Settings
-
-    OpenMemory = Callable[[Settings], AbstractAsyncContextManager[MemoryClient]]
 
 STDIN_URI = "stdin"
 ORIGIN = "a memory for one question"
@@ -41,7 +39,7 @@ async def load_question_files(
 
 
 async def read_question_files(
-    files: Sequence[Path], settings: Settings, open_memory: OpenMemory
+    files: Sequence[Path], settings: Settings
 ) -> tuple[list[DocumentText], InjectReport]:
     """The texts of files, which are not stored, in their order. Raises what `load_question_files` does."""
     with tempfile.TemporaryDirectory(prefix="ragchat-read-", ignore_cleanup_errors=True) as folder:

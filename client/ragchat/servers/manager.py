@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import anyio
@@ -44,15 +43,7 @@ class ServerManager(AsyncContextManagerMixin):
     `open_memory` starts the memory server, `start` the others unless `only_memory` is set.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        config_file: Path | None = None,
-        *,
-        verbose: bool = False,
-        only_memory: bool = False,
-    ) -> None:
-        """`config_file` and `verbose` are passed on to the memory's process."""
+    def __init__(self, settings: Settings, *, only_memory: bool = False) -> None:
         self.user: User | None = None
         """The user at the prompt; set before servers start. None: in a script."""
         self.clock = Clock()
@@ -65,8 +56,6 @@ class ServerManager(AsyncContextManagerMixin):
         """The other servers by name."""
         self.running: list[str] = []
         """The names of the servers that have been started and have not ended."""
-        self._config_file = config_file
-        self._verbose = verbose
         self._settings = settings.table("servers", ServerSettings)
         self._file = settings.home.config / USER_FILE
         self._home = settings.home
@@ -98,15 +87,11 @@ class ServerManager(AsyncContextManagerMixin):
 
     async def open_memory(self, settings: Settings) -> MemoryClient:
         """Start the memory server of these settings, replacing the previous one. Raises SettingsError."""
-        memory = await find_memory_server(settings, self._config_file, verbose=self._verbose)
+        memory = await find_memory_server(settings)
         self._cancel(memory.name)
         self.memory = memory
         await self._tasks.start(self._keep_open, memory)
         return memory.client()
-
-    def separate_memory(self, settings: Settings) -> AbstractAsyncContextManager[MemoryClient]:
-        """The memory that these settings name, in addition to the one in use. Raises SettingsError."""
-        return open_memory(settings, self._config_file, verbose=self._verbose)
 
     @asynccontextmanager
     async def loader(
@@ -117,8 +102,7 @@ class ServerManager(AsyncContextManagerMixin):
         Web pages need a process of their own: the tools of the one in use may be called by a model.
         """
         if any(map(is_address, paths or [one.uri for one in await memory.sources() if not one.machine])):
-            verbose = self._verbose
-            async with open_memory(settings, self._config_file, verbose=verbose, pages="public") as own:
+            async with open_memory(settings, pages="public") as own:
                 yield own
         else:
             yield memory

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,9 +12,7 @@ from ragconfig.home import HOME_VARIABLE, user_path
 from ragconfig.settings import Settings
 
 
-def own(
-    host: Host, settings: Settings, config_file: Path | None, *, repository: bool = False
-) -> dict[str, Any]:
+def own(host: Host, settings: Settings, *, repository: bool = False) -> dict[str, Any]:
     """The block for this memory: the host starts its own server, or uses the one that the settings name.
 
     Raises SettingsError.
@@ -26,8 +23,8 @@ def own(
         return running(host, endpoint(settings), server["token_file"], token=token)
     which = ["--repository"] if repository else ["--memory", settings.memory_place]
     command = [*server_command(), *which]
-    if config_file is not None:
-        command += ["--config", str(config_file)]
+    if settings.config_file is not None:
+        command += ["--config", str(settings.config_file)]
     # A host does not start its servers from the user's shell, so the block must set the variable.
     home = os.environ.get(HOME_VARIABLE)
     environ = {HOME_VARIABLE: str(user_path(home))} if home else {}

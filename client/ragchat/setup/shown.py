@@ -32,11 +32,11 @@ def keys_set() -> dict[str, bool]:
     return {"OPENAI_API_KEY": bool(os.environ.get("OPENAI_API_KEY"))}
 
 
-def places(settings: Settings, config_file: Path | None) -> dict[str, Path]:
+def places(settings: Settings) -> dict[str, Path]:
     """The files of ragchat."""
     home = settings.home
     return {
-        "settings": config_file or home.config / USER_FILE,
+        "settings": settings.config_file or home.config / USER_FILE,
         "project_settings": Path.cwd() / PROJECT_FILE,
         "memory": settings.memory_path,
         "sessions": sessions_path(settings),

@@ -54,9 +54,7 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
     if files := [one for one in found if isinstance(one, Path)]:
         from ragchat.ingest.question_files import read_question_files
 
-        read, report = await read_question_files(
-            files, context.conversation.settings, context.conversation.servers.separate_memory
-        )
+        read, report = await read_question_files(files, context.conversation.settings)
         documents += read
         for line in report.remarks(len(files), ""):
             context.screen.note(line)

@@ -39,7 +39,7 @@ async def show(site: Site, _: Request) -> dict[str, Any]:
         "keys": keys_set(),
         "files": {
             name: {"path": visible(str(path)), "exists": path.exists()}
-            for name, path in places(site.settings, site.config_file).items()
+            for name, path in places(site.settings).items()
         },
     }
 
@@ -71,7 +71,7 @@ async def doctor(site: Site, _: Request) -> Streamed:
     """Each check, when it is done."""
 
     async def work(tell: Tell) -> None:
-        async for check in examine(site.settings, site.config_file):
+        async for check in examine(site.settings):
             tell({name: sanitize(text) for name, text in msgspec.structs.asdict(check).items()})
 
     return Streamed(work)
@@ -86,7 +86,7 @@ ROUTES = (
 
 
 def _program(site: Site, name: str, host: Host) -> dict[str, Any]:
-    text = write(own(host, site.settings, site.config_file), host.format)
+    text = write(own(host, site.settings), host.format)
     place = site.settings.memory_place
     hidden = without_userinfo(place)
     return {

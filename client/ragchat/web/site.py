@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,7 +32,6 @@ class Site:
     """One running page. Every view uses the same memory; each open session has a conversation of its own."""
 
     settings: Settings
-    config_file: Path | None
     memory: MemoryClient
     servers: ServerManager
     sessions: SessionStore

@@ -82,7 +82,7 @@ async def door(
             Loads() as loads,
             SessionStore(sessions_path(settings)) as sessions,
         ):
-            site = Site(settings, None, memory, servers, sessions, chats, loads, for_programs)
+            site = Site(settings, memory, servers, sessions, chats, loads, for_programs)
             keys = Keys(token=TOKEN)
             app = make_app(site, keys, frozenset([origin]), "ragchat", private=True)
             listener = Listener(app, ConnectionLimits(5.0, 1 << 16, 5, 1))

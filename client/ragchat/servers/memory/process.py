@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from ragchat import CLIENT_NAME, __version__
 from ragchat.log import ServerLog
@@ -37,19 +36,17 @@ OPENAI_KEY = "OPENAI_API_KEY"
 EMBEDDER_KEYS = ("kind", "model", "base_url")
 
 
-def program(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
+def program(settings: Settings) -> list[str]:
     """`ragmemory` on this memory, with the settings of this run."""
     # -P: a file in the working folder must not shadow a module of the server.
     words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory", "--memory", settings.memory_place]
-    words += ["--config", str(config_file)] if config_file else []
-    return [*words, "-v"] if verbose else words
+    words += ["--config", str(settings.config_file)] if settings.config_file else []
+    return [*words, "-v"] if settings.verbose else words
 
 
-def command(
-    settings: Settings, config_file: Path | None, verbose: bool, options: Sequence[str] = ()
-) -> list[str]:
+def command(settings: Settings, options: Sequence[str] = ()) -> list[str]:
     # The files are those that the user names.
-    return [*program(settings, config_file, verbose), "--toolsets", TOOLSETS, "--root=*", *options]
+    return [*program(settings), "--toolsets", TOOLSETS, "--root=*", *options]
 
 
 def environment(
@@ -81,14 +78,7 @@ def environment(
     return kept
 
 
-def supervised(
-    settings: Settings,
-    config_file: Path | None,
-    *,
-    verbose: bool,
-    lazy: bool = False,
-    options: Sequence[str] = (),
-) -> Supervised:
+def supervised(settings: Settings, *, lazy: bool = False, options: Sequence[str] = ()) -> Supervised:
     """A server of our own, started with these options: by `run`, or with `lazy` by the first call.
 
     It is restarted when it dies.
@@ -97,7 +87,7 @@ def supervised(
 
     start = partial(
         open_stdio,
-        command(settings, config_file, verbose, options),
+        command(settings, options),
         stderr=ServerLog(settings.home.state / STDERR_FILE),
         env=environment(settings),
         message_bytes=settings.tables["limits"]["message_bytes"],

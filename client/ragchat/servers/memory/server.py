@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import anyio
@@ -146,9 +145,7 @@ class MemoryServer(ManagedServer):
 
 
 @asynccontextmanager
-async def open_memory(
-    settings: Settings, config_file: Path | None = None, *, verbose: bool = False, pages: str = ""
-) -> AsyncIterator[MemoryClient]:
+async def open_memory(settings: Settings, *, pages: str = "") -> AsyncIterator[MemoryClient]:
     """The memory of the server from `find_memory_server`, for a command without a conversation.
 
     The server is closed at the end of the block. Our own process does not warm up: most of these commands
@@ -156,17 +153,11 @@ async def open_memory(
     for none. Never for a server whose tools a model calls. Raises SettingsError.
     """
     options = ["--no-warm-up", *(["--pages", pages] if pages else [])]
-    async with await find_memory_server(settings, config_file, verbose=verbose, options=options) as server:
+    async with await find_memory_server(settings, options) as server:
         yield server.client()
 
 
-async def find_memory_server(
-    settings: Settings,
-    config_file: Path | None = None,
-    *,
-    verbose: bool = False,
-    options: Sequence[str] = (),
-) -> MemoryServer:
+async def find_memory_server(settings: Settings, options: Sequence[str] = ()) -> MemoryServer:
     """The server that the settings name, else a running one of this memory, else our own process.
 
     `options`: those of our own process. Raises SettingsError.
@@ -176,10 +167,10 @@ async def find_memory_server(
         if await proved_note(settings, url):
             return MemoryServer(server, settings, url)
         of_mirror = _mirror_settings(settings, url)
-        mirror = supervised(of_mirror, config_file, verbose=verbose, lazy=True, options=options)
+        mirror = supervised(of_mirror, lazy=True, options=options)
         return MemoryServer(server, settings, url, mirror=(mirror, of_mirror))
     note = await find_running(settings)
-    own = supervised(settings, config_file, verbose=verbose, lazy=note is not None, options=options)
+    own = supervised(settings, lazy=note is not None, options=options)
     if note is None:
         return MemoryServer(own, settings)
     return MemoryServer(own, settings, note.url, opened(settings, note.url + OWNER_PATH, note.key))

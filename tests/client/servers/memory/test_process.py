@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from ragchat.servers.memory.process import OWN_PREFIXES, command, environment
 from ragchat.servers.memory.server import open_memory
@@ -48,11 +49,11 @@ NEEDED = {
 
 def test_the_server_gets_the_memory_the_settings_file_and_the_wish_for_more_log(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, memory__path=str(tmp_path / "m.db"))
-    words = command(settings, tmp_path / "c.toml", True)
+    words = command(replace(settings, config_file=tmp_path / "c.toml", verbose=True))
     assert words[words.index("--memory") + 1] == str(tmp_path / "m.db")
     assert words[words.index("--config") + 1] == str(tmp_path / "c.toml")
     assert "-v" in words
-    assert "-v" not in command(settings, None, False)
+    assert "-v" not in command(settings)
 
 
 def test_the_server_gets_the_environment_it_needs_and_no_secret(tmp_path: Path) -> None:
