@@ -142,15 +142,26 @@ class Console:
         print(text, file=self.stdout, flush=True)
         self._printed_document = not self.lines
 
-    def result(self, value: Any, *lines: str, empty: str = "", failure: Failure | None = None) -> None:
-        """Print the result: `value` with `failure` as JSON, or the lines; without lines, the note `empty`."""
+    def result(
+        self,
+        value: Any,
+        *lines: str,
+        empty: str = "",
+        notes: Sequence[str] = (),
+        failure: Failure | None = None,
+    ) -> int:
+        """Print the result: `value` with `failure` as JSON; or the lines, without any `empty`, and the notes.
+
+        Returns the exit code.
+        """
         if self.json:
             self.document(value, failure)
-            return
-        for line in lines:
-            self.print(line)
-        if empty and not lines:
-            self.note(empty)
+        else:
+            for line in lines:
+                self.print(line)
+            for note in (*([empty] if empty and not lines else []), *notes):
+                self.note(note)
+        return 1 if failure else 0
 
     def listing(
         self,
@@ -158,29 +169,30 @@ class Console:
         header: Sequence[str],
         rows: Sequence[Sequence[object]],
         empty: str = "",
-        more: str = "",
+        notes: Sequence[str] = (),
         failure: Failure | None = None,
-    ) -> None:
-        """Print the result: `value` with `failure` as JSON, or a table and `more`; without rows, `empty`."""
-        if self.json:
-            self.document(value, failure)
-            return
-        if rows or not empty:
-            self.table(header, rows)
-        if note := more if rows else empty:
-            self.note(note)
+    ) -> int:
+        """Print a table as the result: see `result`. Without rows, but with `empty`, it has no header."""
+        lines = self.aligned(header, rows) if rows or not empty else []
+        return self.result(value, *lines, empty=empty, notes=notes, failure=failure)
 
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Print aligned columns. Lines are cut to the width of a terminal; elsewhere nothing is cut."""
+    def aligned(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+        """The lines of a table."""
         cells = [[one_line(str(cell)) for cell in row] for row in (header, *rows)]
         widths = [max(_width(row[column]) for row in cells) for column in range(len(header))]
-        for row in cells:
-            padded = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
-            self.line("  ".join(padded).rstrip())
+        padded = (
+            [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
+            for row in cells
+        )
+        return [self._fitting("  ".join(row).rstrip()) for row in padded]
 
     def line(self, text: str) -> None:
-        """Print a line of a table, cut to the width of a terminal."""
-        self.print(_cut(text, shutil.get_terminal_size().columns) if self.stdout.isatty() else text)
+        """Print a line of a table."""
+        self.print(self._fitting(text))
+
+    def _fitting(self, text: str) -> str:
+        """A line of a table, cut to the width of a terminal; elsewhere nothing is cut."""
+        return _cut(text, shutil.get_terminal_size().columns) if self.stdout.isatty() else text
 
     def error(self, error: BaseException, log: object = None) -> None:
         """Print a failure: the document `{error: {code, message, hint}}` on stdout, or lines on stderr."""

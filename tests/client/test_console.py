@@ -98,17 +98,29 @@ def test_stored_text_cannot_speak_to_the_terminal() -> None:
 
 def test_a_table_lines_up_also_with_wide_and_combining_characters() -> None:
     screen, out, _ = console()
-    screen.table(("name", "n"), [("日本", 1), ("e\u0301e", 22), ("a\nb", 3)])
+    screen.listing(None, ("name", "n"), [("日本", 1), ("e\u0301e", 22), ("a\nb", 3)])
     assert out.getvalue() == "name  n\n日本  1\ne\u0301e    22\na b   3\n"
+
+
+@pytest.mark.parametrize("failure", [None, Failure("WORSE", "It is worse.")])
+def test_a_result_with_a_failure_makes_the_exit_code_1_and_has_its_notes_on_stderr(
+    failure: Failure | None,
+) -> None:
+    screen, out, err = console()
+    assert screen.result({"n": 1}, "one", notes=["Note."], failure=failure) == int(failure is not None)
+    assert (out.getvalue(), err.getvalue()) == ("one\n", "Note.\n")
+    screen, out, err = console(as_json=True)
+    assert screen.result({"n": 1}, "one", notes=["Note."], failure=failure) == int(failure is not None)
+    assert ("error" in json.loads(out.getvalue()), err.getvalue()) == (failure is not None, "")
 
 
 def test_a_line_of_a_table_is_cut_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     terminal = Terminal()
-    Console(stdout=terminal).table(("a",), [("x" * 30,)])
+    Console(stdout=terminal).listing(None, ("a",), [("x" * 30,)])
     assert terminal.getvalue().splitlines()[1] == "x" * 17 + "..."
     screen, out, _ = console()
-    screen.table(("a",), [("x" * 30,)])
+    screen.listing(None, ("a",), [("x" * 30,)])
     assert out.getvalue().splitlines()[1] == "x" * 30
 
 

@@ -18,9 +18,7 @@ async def doctor(run: Invocation) -> int:
         checks.append(check)
         if not run.console.json:
             _show(run, check)
-    if run.console.json:
-        run.console.document({"checks": checks}, _first_fault(checks))
-    return 1 if _first_fault(checks) else 0
+    return run.console.result({"checks": checks}, failure=_first_fault(checks))
 
 
 async def _all(run: Invocation) -> AsyncIterator[Check]:

@@ -51,13 +51,13 @@ async def ls(run: Invocation) -> None:
         for one in found
     ]
     public = [replace(one, changes=without_passwords(one.changes)) for one in found]
-    run.console.listing(
-        {"embedders": public}, ("  embedder", "from", "size", "languages", "licence", ""), rows
-    )
-    if not run.console.json:
-        for needs in dict.fromkeys(one.needs for one in found if one.needs):
-            run.console.note(f"\nFor those of fastembed, run: {needs}")
-        run.console.note("\n`ragchat embedder use NAME` compares one with yours, and changes to it.")
+    needs = dict.fromkeys(one.needs for one in found if one.needs)
+    notes = [
+        *(f"\nFor those of fastembed, run: {one}" for one in needs),
+        "\n`ragchat embedder use NAME` compares one with yours, and changes to it.",
+    ]
+    header = ("  embedder", "from", "size", "languages", "licence", "")
+    run.console.listing({"embedders": public}, header, rows, notes=notes)
 
 
 async def use(run: Invocation) -> int:
@@ -77,8 +77,7 @@ async def use(run: Invocation) -> int:
     chosen = named(name, found, run.settings)
     if chosen.in_use:
         done = {"embedder": chosen.name, "changed": False}
-        run.console.result(done, f"{chosen.name} is in use already.")
-        return 0
+        return run.console.result(done, f"{chosen.name} is in use already.")
     _describe(run, chosen, stats)
     if chosen.needs:
         hint = f"Run: {chosen.needs}"
@@ -205,10 +204,9 @@ def _describe(run: Invocation, chosen: Choice, stats: Stats) -> None:
 
 def _refuse(run: Invocation, code: str, message: str, hint: str) -> int:
     failure = Failure(code, message, hint)
-    run.console.result({"changed": False}, failure=failure)
     if not run.console.json:
         run.console.failure(failure)
-    return 1
+    return run.console.result({"changed": False}, failure=failure)
 
 
 def _with(settings: Settings, changes: dict[str, Value]) -> Settings:

@@ -73,8 +73,8 @@ async def evaluate(run: Invocation) -> int:
         failure = Failure("CASES_WORSE", f"{counted(len(done.worse), 'case')} became worse.")
     elif failed := done.count("failed"):
         failure = Failure("CASES_NOT_ASKED", f"{counted(failed, 'case')} could not be asked.")
-    run.console.result(done.public(), "", *map(sentence, done.changes), *done.summary(), failure=failure)
-    return 1 if failure else 0
+    lines = ("", *map(sentence, done.changes), *done.summary())
+    return run.console.result(done.public(), *lines, failure=failure)
 
 
 def _show(run: Invocation, outcome: Outcome) -> None:

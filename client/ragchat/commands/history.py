@@ -69,15 +69,9 @@ async def restore(run: Invocation) -> None:
             memory, run.arguments.document, lambda document: memory.restore(document, run.arguments.version)
         )
         advice = await next_sync(memory, done) if done.next_sync and not run.console.json else ""
-    if run.console.json:
-        run.console.document(done)
-        return
-    run.console.print(restored(done))
-    if done.status != "unchanged":
-        if can_restore(run.settings):
-            run.console.note("`ragchat memory undo` takes it back.")
-        if advice:
-            run.console.note(advice)
+    notes = ["`ragchat memory undo` takes it back."] if can_restore(run.settings) else []
+    notes += [advice] if advice else []
+    run.console.result(done, restored(done), notes=notes if done.status != "unchanged" else ())
 
 
 async def undo(run: Invocation) -> None:

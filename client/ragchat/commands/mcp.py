@@ -93,8 +93,8 @@ def _list_recipes(run: Invocation) -> None:
         {"name": name, "description": one.description, "needs": one.needs} for name, one in recipes.items()
     ]
     rows = [(name, ", ".join(one.needs), one.description) for name, one in recipes.items()]
-    header, more = ("recipe", "needs", "lends tools to"), "`ragchat mcp add --recipe RECIPE` adds its server."
-    run.console.listing({"recipes": described}, header, rows, more=more)
+    header, note = ("recipe", "needs", "lends tools to"), "`ragchat mcp add --recipe RECIPE` adds its server."
+    run.console.listing({"recipes": described}, header, rows, notes=[note])
 
 
 def ls(run: Invocation) -> None:
@@ -139,8 +139,8 @@ def _switch(run: Invocation, *, disabled: bool) -> int:
     if config.disabled and not disabled:
         failure = Failure("SERVER_NOT_READY", f"{config.file} disables {config.name}.", "Change it there.")
         run.console.failure(failure)
-    run.console.result(_described(config) | {"state": state}, f"{config.name}: {state}", failure=failure)
-    return 1 if failure else 0
+    document = _described(config) | {"state": state}
+    return run.console.result(document, f"{config.name}: {state}", failure=failure)
 
 
 async def test(run: Invocation) -> int:
@@ -161,8 +161,7 @@ async def test(run: Invocation) -> int:
     lines = [line for result in results for line in _lines(result)]
     unready = [one for one in results if one["state"] not in (ServerState.READY, ServerState.DISABLED)]
     failure = _failure(unready[0]) if unready else None
-    run.console.result({"servers": results}, *lines, empty=NO_SERVERS, failure=failure)
-    return 1 if unready else 0
+    return run.console.result({"servers": results}, *lines, empty=NO_SERVERS, failure=failure)
 
 
 async def login(run: Invocation) -> None:

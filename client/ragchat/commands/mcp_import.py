@@ -35,8 +35,7 @@ def import_servers(run: Invocation) -> int:
                 write_entry(file, found.name, found.config.entry)
                 own[found.name] = found.config
             results.append(_result(found, reason))
-    _print(run, results, failures, file)
-    return 1 if failures else 0
+    return _print(run, results, failures, file)
 
 
 def _skip_reason(run: Invocation, found: Found, own: dict[str, ServerConfig]) -> str:
@@ -64,22 +63,19 @@ def _result(found: Found, reason: str) -> dict[str, Any]:
     return known | {"status": LEFT_OUT if reason else ADDED, "reason": reason}
 
 
-def _print(run: Invocation, results: list[dict[str, Any]], failures: list[Failure], file: Path) -> None:
-    if run.console.json:
-        failure = failures[0] if failures else None
-        run.console.document({"file": str(file), "servers": results}, failure)
-        return
-    for failure in failures:
+def _print(run: Invocation, results: list[dict[str, Any]], failures: list[Failure], file: Path) -> int:
+    for failure in failures if not run.console.json else ():
         run.console.failure(failure)
-    place = ""
+    lines, notes, place = list[str](), list[str](), ""
     for result in results:
         if place != result["file"]:
             place = result["file"]
-            run.console.print(f"{HOSTS[result['host']].title} ({place}):")
+            lines.append(f"{HOSTS[result['host']].title} ({place}):")
         reason = f": {result['reason']}" if result["reason"] else ""
-        run.console.print(f"  {result['name']}  {result['status']}{reason}")
-    added = sum(result["status"] == ADDED for result in results)
-    if added:
-        run.console.note(f"{counted(added, 'server')} added to {file}. `ragchat mcp test` tries them.")
+        lines.append(f"  {result['name']}  {result['status']}{reason}")
+    if added := sum(result["status"] == ADDED for result in results):
+        notes.append(f"{counted(added, 'server')} added to {file}. `ragchat mcp test` tries them.")
     elif not results and not failures:
-        run.console.note("No other program has servers in its usual place.")
+        notes.append("No other program has servers in its usual place.")
+    document = {"file": str(file), "servers": results}
+    return run.console.result(document, *lines, notes=notes, failure=next(iter(failures), None))

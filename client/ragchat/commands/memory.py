@@ -35,7 +35,7 @@ async def ls(run: Invocation) -> None:
     ]
     is_whole = arguments.uri is None and not arguments.documents
     empty = "Memory is empty." if is_whole else "No document matches."
-    more = f"{len(rows):,} of {page.total:,} documents; -n N prints more." if page.total > len(rows) else ""
+    more = [f"{len(rows):,} of {page.total:,} documents; -n N prints more."] if page.total > len(rows) else []
     run.console.listing(page, ("document", "chunks", "changed", "id", "title"), rows, empty, more)
 
 
@@ -126,13 +126,13 @@ async def reembed(run: Invocation) -> None:
             done = await memory.reembed(on_progress)
     kept = done.chunks - done.computed
     others = f"; {kept:,} had embeddings of it already" if kept > 0 else ""
-    console.result(done, f"Embedded {counted(done.computed, 'chunk')} with {done.embedder}{others}.")
-    if done.kept_embedder and not console.json:
-        console.note(
-            f"The old embeddings of {done.kept_embedder} are kept ({done.kept_bytes:,} bytes). To go back, "
-            "set that embedder and run this command again: it embeds only newer chunks. "
-            "`ragchat memory reembed --discard` deletes them."
-        )
+    kept_ones = (
+        f"The old embeddings of {done.kept_embedder} are kept ({done.kept_bytes:,} bytes). To go back, "
+        "set that embedder and run this command again: it embeds only newer chunks. "
+        "`ragchat memory reembed --discard` deletes them."
+    )
+    sentence = f"Embedded {counted(done.computed, 'chunk')} with {done.embedder}{others}."
+    console.result(done, sentence, notes=[kept_ones] if done.kept_embedder else [])
 
 
 async def verify(run: Invocation) -> int:
@@ -142,24 +142,19 @@ async def verify(run: Invocation) -> int:
         with run.progress(label) as on_progress:
             check = memory.repair if run.arguments.repair else memory.verify
             found = await check(on_progress)
-    if console.json:
-        console.document(found, None if found.ok else Failure("MEMORY_DAMAGED", found.problems[0]))
-        return 0 if found.ok else 1
+    lines: list[str] = []
     if isinstance(found, Repaired):
-        if found.backup:
+        if found.backup and not console.json:
             console.note(f"The file as it was is in {found.backup}.")
-        _list(run, [f"Repaired: {problem}" for problem in found.repaired], found.more_repaired)
-    _list(run, found.problems, found.more_problems)
+        lines += _listed([f"Repaired: {problem}" for problem in found.repaired], found.more_repaired)
+    lines += _listed(found.problems, found.more_problems)
     if found.ok:
-        console.print("The memory is intact.")
-    return 0 if found.ok else 1
+        return console.result(found, *lines, "The memory is intact.")
+    return console.result(found, *lines, failure=Failure("MEMORY_DAMAGED", found.problems[0]))
 
 
-def _list(run: Invocation, problems: Sequence[str], more: int) -> None:
-    for problem in problems:
-        run.console.print(problem)
-    if more:
-        run.console.print(f"… and {more:,} more of this kind.")
+def _listed(problems: Sequence[str], more: int) -> list[str]:
+    return [*problems, *([f"… and {more:,} more of this kind."] if more else [])]
 
 
 async def stats(run: Invocation) -> None:

@@ -134,5 +134,4 @@ def _write(run: Invocation, changes: dict[str, Value], trial: Trial | None = Non
     lines += [f"Wrote into {file}: {shown(changes)}.", "`ragchat model setup --use back` takes that back."]
     if changes.get("model.base_url") and os.environ.get("OPENAI_API_KEY"):
         lines.append(f"OPENAI_API_KEY is set: it is sent to {changes['model.base_url']}, too.")
-    run.console.result({"written": changes, "settings": str(file), "trial": trial}, *lines)
-    return 0
+    return run.console.result({"written": changes, "settings": str(file), "trial": trial}, *lines)

@@ -114,16 +114,14 @@ async def ls(run: Invocation) -> int:
         if errors
         else "There are no notebooks yet. `ragchat notebook new NAME` creates one."
     )
-    run.console.listing(
+    return run.console.listing(
         {"notebooks": documents, "failed": [{"error": str(error), "hint": error.hint} for error in errors]},
         header,
         rows,
         empty,
-        failure=describe(errors[0]) if errors else None,
+        [f"{error} {error.hint}".rstrip() for error in errors],
+        describe(errors[0]) if errors else None,
     )
-    for error in errors if not run.console.json else ():
-        run.console.note(f"{error} {error.hint}".rstrip())
-    return 1 if errors else 0
 
 
 async def show(run: Invocation) -> None:

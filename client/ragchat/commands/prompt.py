@@ -61,9 +61,8 @@ def show(run: Invocation) -> None:
     if name not in files:
         raise UnknownPrompt(name, difflib.get_close_matches(name, files, n=1))
     text = text_of(str(files[name]), f"the prompt {name}")
-    run.console.result({"name": name, "path": str(files[name]), "text": text}, text)
-    if not run.console.json:
-        run.console.note(f"This is the file {files[name]}")
+    path = str(files[name])
+    run.console.result({"name": name, "path": path, "text": text}, text, notes=[f"This is the file {path}"])
 
 
 def templates(run: Invocation) -> dict[str, tuple[Path, Template]]:

@@ -24,16 +24,11 @@ async def query(run: Invocation) -> None:
         run.console.note(f"Searched for: {with_words_replaced(text, found.corrections)}")
     if found.notice:
         run.console.note(found.notice)
-    if run.console.json:
-        notices = [found.notice] if found.notice else []
-        run.console.document(
-            {"query": text, "hits": found.hits, "notices": notices, "corrections": found.corrections}
-        )
-        return
-    if not found.hits:
-        run.console.note(EMPTY_MEMORY if found.empty else "No passage matches.")
+    lines: list[str] = []
     for hit in found.hits:
         heading = f"  {one_line(hit.heading)}" if hit.heading else ""
-        where = passage_location(hit)
-        run.console.print(f"[{hit.rank}] {where}{heading}  {hit.score:.2f}")
-        run.console.print("\n".join(f"    {line}" for line in hit.full_text.strip("\n").split("\n")) + "\n")
+        lines.append(f"[{hit.rank}] {passage_location(hit)}{heading}  {hit.score:.2f}")
+        lines += [*(f"    {line}" for line in hit.full_text.strip("\n").split("\n")), ""]
+    notices = [found.notice] if found.notice else []
+    document = {"query": text, "hits": found.hits, "notices": notices, "corrections": found.corrections}
+    run.console.result(document, *lines, empty=EMPTY_MEMORY if found.empty else "No passage matches.")

@@ -32,7 +32,5 @@ async def remove_each(
             failed.append({kind: name, "error": str(error), "hint": error.hint})
             run.console.failure(described := describe(error))
             failure = failure or described
-    run.console.result({"removed": removed, "failed": failed}, *map(sentence, removed), failure=failure)
-    if removed and hint and not run.console.json:
-        run.console.note(hint)
-    return 1 if failed else 0
+    document, notes = {"removed": removed, "failed": failed}, [hint] if removed and hint else []
+    return run.console.result(document, *map(sentence, removed), notes=notes, failure=failure)

@@ -41,20 +41,14 @@ async def replay(run: Invocation) -> int:
                 found = describe(error)
                 failures.append(Failure(found.code, f"{model} did not answer: {found.message}", found.hint))
                 run.console.failure(failures[-1])
-    if run.console.json:
-        document = {"turn_id": then.turn_id, "question": then.question, "before": before, "now": now}
-        every = " ".join(one.message for one in failures)
-        run.console.document(document, replace(failures[0], message=every) if failures else None)
-        return 1 if failures else 0
-    run.console.print(f"> {then.question}\n")
     rows = [_row("then", before), *(_row("now", one) for one in now)]
-    run.console.table(HEADER, rows)
+    lines = [f"> {then.question}\n", *run.console.aligned(HEADER, rows)]
     for one in now:
-        run.console.print(f"\n{one.model} now:")
-        for line in _differences(one):
-            run.console.print(f"  {line}")
-        run.console.print(f"\n{one.answer}")
-    return 1 if failures else 0
+        lines += [f"\n{one.model} now:", *(f"  {line}" for line in _differences(one)), f"\n{one.answer}"]
+    document = {"turn_id": then.turn_id, "question": then.question, "before": before, "now": now}
+    every = " ".join(one.message for one in failures)
+    failure = replace(failures[0], message=every) if failures else None
+    return run.console.result(document, *lines, failure=failure)
 
 
 def _row(when: str, one: Replayed) -> tuple[str, ...]:

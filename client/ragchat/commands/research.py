@@ -41,6 +41,4 @@ async def research(run: Invocation) -> int:
             else:
                 stored = {"stored": document.uri}
                 run.console.note(f"Stored as {document.uri}.")
-    if run.console.json:
-        run.console.document({**report.public(), "notices": notices, **stored}, failure)
-    return 1 if failure else 0
+    return run.console.result({**report.public(), "notices": notices, **stored}, failure=failure)

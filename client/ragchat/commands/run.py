@@ -52,8 +52,7 @@ async def run(run: Invocation) -> int:
                         raise
     failed = not all(step.passed for step in report.steps)
     failure = Failure("STEPS_FAILED", summary(report)) if failed else None
-    run.console.result(report.public(), summary(report), failure=failure)
-    return 1 if failed else 0
+    return run.console.result(report.public(), summary(report), failure=failure)
 
 
 def show(run: Invocation, step: StepReport) -> None:

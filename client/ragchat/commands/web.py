@@ -100,17 +100,16 @@ def _announce(run: Invocation, keys: Keys, origin: str, token_file: str) -> None
     """Print the addresses, and open the page in the browser."""
     programs = {"api": f"{origin}/v1", "token_file": token_file}
     if run.arguments.api_only:
-        run.console.result(programs, f"ragchat answers other programs at {programs['api']}")
-        if not run.console.json:
-            run.console.note(f"Their API key is the token in {token_file}. Ctrl-C stops.")
+        said = f"ragchat answers other programs at {programs['api']}"
+        notes = [f"Their API key is the token in {token_file}. Ctrl-C stops."]
+        run.console.result(programs, said, notes=notes)
         return
     address = _address(origin, keys)
-    if run.console.json:
-        run.console.document({"url": address, **programs})
-    else:
-        run.console.print(f"ragchat is at {address}")
-        run.console.note("The address lets one browser in, once. Ctrl-C stops.")
-        run.console.note(f"Other programs use {programs['api']}, with the token in {token_file}.")
+    notes = [
+        "The address lets one browser in, once. Ctrl-C stops.",
+        f"Other programs use {programs['api']}, with the token in {token_file}.",
+    ]
+    run.console.result({"url": address, **programs}, f"ragchat is at {address}", notes=notes)
     if run.arguments.no_open or run.console.json or not sys.stdout.isatty():
         return
     page = run.home.state / _OPENED
