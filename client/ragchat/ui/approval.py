@@ -56,15 +56,9 @@ class Approvals:
                     return None
                 case "yes":
                     return arguments
-                case "session":
-                    self._permissions.remember(tool.server, [tool.info], Rule.SESSION)
-                    return arguments
-                case "always":
-                    self._permissions.remember(tool.server, [tool.info], Rule.ALWAYS)
-                    return arguments
-                case "never":
-                    self._permissions.remember(tool.server, [tool.info], Rule.NEVER)
-                    return None
+                case "session" | "always" | "never" as word:
+                    self._permissions.remember(tool.server, [tool.info], Rule(word))
+                    return None if word == "never" else arguments
                 case "edit":
                     arguments = await self._edited(arguments, read)
                     cut = self._show_arguments(arguments)

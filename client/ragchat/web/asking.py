@@ -29,8 +29,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_RULES = {"session": Rule.SESSION, "always": Rule.ALWAYS, "never": Rule.NEVER}
-
 
 class _Approval(msgspec.Struct, frozen=True):
     """`arguments` is JSON, "" for those that were shown."""
@@ -70,8 +68,8 @@ async def approve(
         except ValueError as error:
             if is_allowed:
                 raise NotAccepted(f"These are not the arguments of a tool: {error}.") from None
-        if (rule := _RULES.get(chosen.decision)) is not None:
-            permissions.remember(tool.server, [tool.info], rule)
+        if chosen.decision in ("session", "always", "never"):
+            permissions.remember(tool.server, [tool.info], Rule(chosen.decision))
         return arguments if is_allowed else None
 
     return await dialogs.ask(turn.tell, "approval", asked, check)
