@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -123,51 +122,36 @@ async def _prompt_passages(conversation: Conversation, turn: Turn) -> list[Hit]:
     return [*number(grounding.candidates, room, budget=budget.passages).numbered().values()]
 
 
-class _Verdict(NamedTuple):
-    """`right`, `failures`, `screen` and `prompt` of an Outcome."""
-
-    right: bool | None
-    failures: list[str]
-    screen: bool | None = None
-    prompt: bool | None = None
-
-
 async def judged(case: Case, turn: Turn, passages: Sequence[Hit]) -> Outcome:
     """Judge the answer `turn` to a case; `passages` are those of its prompt."""
     answer, sources = turn.answer, turn.answer.sources
-    verdict = await _verdict(case, turn, [(hit.uri, hit.full_text) for hit in passages])
-    return Outcome(
+    in_prompt = [(hit.uri, hit.full_text) for hit in passages]
+    outcome = Outcome(
         case.case_id,
         case.question,
-        verdict.right,
-        verdict.screen,
-        verdict.prompt,
-        not answer.grounded,
-        verdict.failures,
-        [*map(passage_location, sources)],
-        list(dict.fromkeys(one.uri for one in sources)),
-        sum(answer.usage.best),
-        turn.timings["total"],
-        case.created_at,
+        declined=not answer.grounded,
+        places=[*map(passage_location, sources)],
+        uris=list(dict.fromkeys(one.uri for one in sources)),
+        tokens=sum(answer.usage.best),
+        seconds=turn.timings["total"],
+        judged_at=case.created_at,
         notices=notices_of(turn),
     )
-
-
-async def _verdict(case: Case, turn: Turn, in_prompt: Texts) -> _Verdict:
     if case.expect is not None:
-        return await _met(case.expect, turn, in_prompt)
+        return await _met(outcome, case.expect, turn, in_prompt)
     if case.answered is False:
-        right = not turn.answer.grounded
-        return _Verdict(right, [] if right else ["does not decline"])
+        failures = ["does not decline"] if answer.grounded else []
+        return replace(outcome, right=not failures, failures=failures)
     if case.places:
         failures = _failures(case, turn)
         screen, prompt = (_has_place(case.places, texts) for texts in (shown(turn, SCREEN), in_prompt))
-        return _Verdict(not failures, failures, screen, prompt)
-    is_same = normalized(turn.answer.text) == normalized(case.answer)
-    return _Verdict(False, ["is the same bad answer"]) if is_same else _Verdict(None, [])
+        return replace(outcome, right=not failures, failures=failures, screen=screen, prompt=prompt)
+    if normalized(answer.text) == normalized(case.answer):
+        return replace(outcome, right=False, failures=["is the same bad answer"])
+    return outcome
 
 
-async def _met(expect: Expectation, turn: Turn, in_prompt: Texts) -> _Verdict:
+async def _met(outcome: Outcome, expect: Expectation, turn: Turn, in_prompt: Texts) -> Outcome:
     """Whether an expectation is met by the answer, its first screen, and the passages of the prompt."""
     seconds = turn.timings["total"]
     uris = [uri for uri, _ in shown(turn)]
@@ -176,14 +160,15 @@ async def _met(expect: Expectation, turn: Turn, in_prompt: Texts) -> _Verdict:
     right = not failures if expect != Expectation() else None
     place = Expectation(expect.contains, matches=expect.matches, cites=expect.cites)
     if place == Expectation():
-        return _Verdict(right, failures)
+        return replace(outcome, right=right, failures=failures)
     cut = StepResult(text[:SCREEN], [uri for uri, _ in shown(turn, SCREEN)])
     cites = as_list(place.cites) or ["*"]
     found = [(uri, text) for uri, text in in_prompt if any(is_cited(one, uri) for one in cites)]
     texts = StepResult("\n".join(passage for _, passage in found), [uri for uri, _ in found])
     # Most answers are on one screen: then their place is not looked for twice.
     screen = right if right and len(text) <= SCREEN else not await unmet(place, cut, seconds)
-    return _Verdict(right, failures, screen, not await unmet(place, texts, seconds))
+    prompt = not await unmet(place, texts, seconds)
+    return replace(outcome, right=right, failures=failures, screen=screen, prompt=prompt)
 
 
 def shown(turn: Turn, characters: int | None = None) -> Texts:
