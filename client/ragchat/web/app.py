@@ -45,6 +45,7 @@ _NOT_STORED = {"cache-control": "no-store"}
 _NO_KEY = "This address is not accepted: it has been used, is of an earlier start, or is incomplete."
 _NO_PAGE = "Other programs are served at /v1. The page is not: start `ragchat web` without --api-only."
 # The addresses of views that need scripts; the other two, search and reading, work without.
+PARTS = (changes, evaluation, library, map, plain, reading, search, sessions, setup, sources, turns, uploads)
 VIEWS = ("/", "/sessions/{id}", "/notebooks/{name}", "/library", "/map", "/evaluation", "/setup")
 
 
@@ -59,20 +60,9 @@ def make_app(
     door = _Door(keys, cookie, is_secure=any(origin.startswith("https:") for origin in origins))
     pages = [
         *(Route(path, view) for path in VIEWS),
-        *plain.ROUTES,
         Route("/sign-in", door.sign_in, methods=["GET", "POST"]),
         Route("/sign-out", door.sign_out, methods=["POST"]),
-        *sessions.ROUTES,
-        *search.ROUTES,
-        *reading.ROUTES,
-        *turns.ROUTES,
-        *library.ROUTES,
-        *sources.ROUTES,
-        *uploads.ROUTES,
-        *changes.ROUTES,
-        *map.ROUTES,
-        *evaluation.ROUTES,
-        *setup.ROUTES,
+        *(route for part in PARTS for route in part.ROUTES),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     no_page = [Route("/sign-in", lambda _: PlainTextResponse(_NO_PAGE))]

@@ -11,12 +11,12 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ragchat.answer import Answer
@@ -40,7 +40,7 @@ from ragchat.web.protocol import (
     url_citations,
     usage,
 )
-from ragchat.web.site import Site, body, json_response
+from ragchat.web.site import Site, body, json_response, route
 from ragchat.web.streaming import Tell, following
 
 log = logging.getLogger(__name__)
@@ -48,16 +48,15 @@ log = logging.getLogger(__name__)
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
-async def models(site: Site, _: Request) -> Response:
-    listed = [_model(OWN_MODEL), *map(_model, await _others(site))]
-    return json_response({"object": "list", "data": listed})
+async def models(site: Site, _: Request) -> dict[str, object]:
+    return {"object": "list", "data": [_model(OWN_MODEL), *map(_model, await _others(site))]}
 
 
-async def model(site: Site, request: Request) -> Response:
+async def model(site: Site, request: Request) -> dict[str, object]:
     name = request.path_params["name"]
     if name != OWN_MODEL and name not in await _others(site):
         raise NoSuchModel(name)
-    return json_response(_model(name))
+    return _model(name)
 
 
 def _model(name: str) -> dict[str, object]:
@@ -94,19 +93,10 @@ async def nothing(_: Site, request: Request) -> Response:
     raise NotFound(f"{request.method} {request.url.path}; there are /v1/models and /v1/chat/completions")
 
 
-def _route(path: str, handler: Callable[[Site, Request], Awaitable[Response]], *methods: str) -> Route:
-    async def endpoint(request: Request) -> Response:
-        try:
-            return await handler(request.app.state.site, request)
-        except Exception as error:
-            return openai_response(error)
-
-    return Route(path, endpoint, methods=methods)
-
-
+_route = partial(route, refusal=openai_response)
 ROUTES = (
-    _route("/v1/models", models, "GET"),
-    _route("/v1/models/{name:path}", model, "GET"),
+    _route("/v1/models", models),
+    _route("/v1/models/{name:path}", model),
     _route("/v1/chat/completions", complete, "POST"),
     _route("/v1/{rest:path}", nothing, *_METHODS),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -155,18 +156,16 @@ async def fork(site: Site, request: Request) -> dict[str, Any]:
 async def delete(site: Site, request: Request) -> dict[str, Any]:
     id = request.path_params["session_id"]
     await site.chats.forget(id)
-    try:
-        await site.sessions.remove((await site.sessions.info(id)).session_id)
-    except UnknownSession:
-        return {}  # Another page has deleted it.
+    with suppress(UnknownSession):  # Another page has deleted it.
+        await site.sessions.info(id)  # `remove` would take a prefix of an id, too.
+        await site.sessions.remove(id)
     return {}
 
 
 async def export(site: Site, request: Request) -> Response:
     """The conversation as a file: `?as=markdown` or `html`."""
-    session = await site.sessions.load(
-        (await site.sessions.info(request.path_params["session_id"])).session_id
-    )
+    info = await site.sessions.info(request.path_params["session_id"])
+    session = await site.sessions.load(info.session_id)
     is_html = request.query_params.get("as") == "html"
     text = export_html(session) if is_html else export_session(session, "markdown")
     name = f"ragchat-{session.session_id}.{'html' if is_html else 'md'}"

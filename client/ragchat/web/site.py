@@ -44,17 +44,22 @@ class Site:
 Handler = Callable[[Site, Request], Awaitable[Any]]
 
 
-def route(path: str, handler: Handler, method: str = "GET") -> Route:
-    """A route whose handler returns a Response, or what is sent as JSON. Its errors become sentences."""
+def route(
+    path: str, handler: Handler, *methods: str, refusal: Callable[[Exception], Response] = error_response
+) -> Route:
+    """A route whose handler returns a Response, or what is sent as JSON; `refusal` makes one of an error.
+
+    Without `methods` it answers GET.
+    """
 
     async def endpoint(request: Request) -> Response:
         try:
             result = await handler(request.app.state.site, request)
         except Exception as error:
-            return error_response(error)
+            return refusal(error)
         return result if isinstance(result, Response) else json_response(result)
 
-    return Route(path, endpoint, methods=[method])
+    return Route(path, endpoint, methods=methods or ["GET"])
 
 
 def json_response(document: object) -> Response:
