@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
-from typing import ClassVar
+from typing import ClassVar, Self, TypeVar
 
 from ragcommon.errors import StructuredError
+
+T = TypeVar("T")
 
 
 class RagChatError(StructuredError):
@@ -25,6 +27,20 @@ class UnknownName(RagChatError):
     name: str
     near: Sequence[str] = ()
     mark: ClassVar[str] = ""
+
+    @classmethod
+    def among(cls, name: str, known: Iterable[str]) -> Self:
+        """The error, with the nearest known name."""
+        import difflib
+
+        return cls(name, difflib.get_close_matches(name, known, n=1))
+
+    @classmethod
+    def find(cls, name: str, known: Mapping[str, T]) -> T:
+        """What has this name. Raises the error if nothing has it."""
+        if name not in known:
+            raise cls.among(name, known)
+        return known[name]
 
     @property
     def guess(self) -> str:

@@ -13,14 +13,13 @@ from typing import Any
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import confirm, read_line
 from ragchat.console import Failure, describe
-from ragchat.errors import ServerExists, ServerNameReserved, VariableMissing
+from ragchat.errors import ServerExists, ServerNameReserved, UnknownServer, VariableMissing
 from ragchat.servers.configs import (
     PROJECT_FILE,
     USER_FILE,
     ConfigScope,
     ServerConfig,
     find_project_file,
-    find_server,
     read_configs,
     read_entries,
     read_file,
@@ -246,7 +245,7 @@ def _confirms_start(run: Invocation, config: ServerConfig) -> bool:
 
 def _find(run: Invocation, name: str) -> ServerConfig:
     """Raises UnknownServer."""
-    return find_server(read_configs(run.home.config / USER_FILE), name)
+    return UnknownServer.find(name, read_configs(run.home.config / USER_FILE))
 
 
 def _file(run: Invocation, scope: str) -> Path:

@@ -58,10 +58,8 @@ def ls(run: Invocation) -> None:
 def show(run: Invocation) -> None:
     name = run.arguments.name
     files = _roles(run) | {name: path for name, (path, _) in templates(run).items()}
-    if name not in files:
-        raise UnknownPrompt(name, difflib.get_close_matches(name, files, n=1))
-    text = text_of(str(files[name]), f"the prompt {name}")
-    path = str(files[name])
+    path = str(UnknownPrompt.find(name, files))
+    text = text_of(path, f"the prompt {name}")
     run.console.result({"name": name, "path": path, "text": text}, text, notes=[f"This is the file {path}"])
 
 

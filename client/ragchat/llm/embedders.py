@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
@@ -134,4 +133,4 @@ def named(name: str, found: Sequence[Choice], settings: Settings) -> Choice:
     if name.startswith((".", "~", os.sep)) or Path(name).is_absolute():
         folder = str(user_path(name))
         return Choice(folder, "a folder", _changes("fastembed", folder))
-    raise UnknownEmbedder(name, difflib.get_close_matches(name, names, n=1))
+    raise UnknownEmbedder.among(name, names)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import codecs
-import difflib
 import hashlib
 import os
 import re
@@ -14,19 +13,13 @@ import shlex
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
-from ragchat.errors import (
-    ServerConfigInvalid,
-    ServerFileNotWritten,
-    ServerFileUnreadable,
-    UnknownServer,
-    VariableMissing,
-)
+from ragchat.errors import ServerConfigInvalid, ServerFileNotWritten, ServerFileUnreadable, VariableMissing
 from ragchat.servers.jsonc import to_json
 from ragcommon.errors import DECODE_ERRORS, decode_reason, os_reason
 from ragcommon.files.safe_open import read_regular
@@ -34,8 +27,6 @@ from ragcommon.files.writing import replace_file
 from ragcommon.hosts import SERVER_NAME
 from ragconfig.redaction import add_secret
 from ragconfig.repository import is_repository
-
-T = TypeVar("T")
 
 USER_FILE = "mcp.json"
 PROJECT_FILE = ".mcp.json"
@@ -173,13 +164,6 @@ def read_configs(user_file: Path, folder: Path | None = None) -> dict[str, Serve
     project_file = find_project_file(folder or Path())
     project = read_file(project_file, ConfigScope.PROJECT) if project_file else {}
     return {**project, **read_file(user_file, ConfigScope.USER)}
-
-
-def find_server(servers: Mapping[str, T], name: str) -> T:
-    """The server of that name, or its configuration. Raises UnknownServer."""
-    if name not in servers:
-        raise UnknownServer(name, difflib.get_close_matches(name, servers, n=1))
-    return servers[name]
 
 
 def find_project_file(folder: Path) -> Path | None:

@@ -11,17 +11,11 @@ import anyio
 from anyio import AsyncContextManagerMixin
 from anyio.abc import TaskGroup, TaskStatus
 
-from ragchat.errors import MemoryNotConfigurable
+from ragchat.errors import MemoryNotConfigurable, UnknownServer
 from ragchat.memory.client import MemoryClient
 from ragchat.servers.asking import User
 from ragchat.servers.clock import Clock
-from ragchat.servers.configs import (
-    USER_FILE,
-    ConfigScope,
-    ServerConfig,
-    find_server,
-    read_configs,
-)
+from ragchat.servers.configs import USER_FILE, ConfigScope, ServerConfig, read_configs
 from ragchat.servers.connection import Connection
 from ragchat.servers.managed import ManagedServer, ServerState
 from ragchat.servers.memory.server import MemoryServer, find_memory_server, open_memory
@@ -76,7 +70,7 @@ class ServerManager(AsyncContextManagerMixin):
 
     def server(self, name: str) -> ManagedServer:
         """Raises UnknownServer."""
-        return find_server(self.servers, name)
+        return UnknownServer.find(name, self.servers)
 
     def connection(self, name: str) -> Connection:
         """One of the other servers. Raises UnknownServer, MemoryNotConfigurable."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,7 +81,4 @@ def read_recipes() -> dict[str, Recipe]:
 
 def find_recipe(name: str) -> Recipe:
     """Raises RecipeUnknown."""
-    recipes = read_recipes()
-    if name not in recipes:
-        raise RecipeUnknown(name, difflib.get_close_matches(name, recipes, n=1))
-    return recipes[name]
+    return RecipeUnknown.find(name, read_recipes())

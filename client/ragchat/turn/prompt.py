@@ -6,7 +6,6 @@ Passages are untrusted: they go into the user's message, never into the system r
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,10 +96,8 @@ def _read(name: str, file: str) -> str:
 
 def load_role(name: str, settings: Settings) -> str:
     """The text of a role. Raises UnknownRole, PromptUnreadable."""
-    known = role_files(settings.home.config / ROLES)
-    if name not in known:
-        raise UnknownRole(name, difflib.get_close_matches(name, known, n=1))
-    return text_of(str(known[name]), f"the role {name}")
+    path = UnknownRole.find(name, role_files(settings.home.config / ROLES))
+    return text_of(str(path), f"the role {name}")
 
 
 def text_of(file: str, check: str) -> str:
