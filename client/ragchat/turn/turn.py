@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from msgspec.structs import replace
 
@@ -20,16 +20,10 @@ from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL
 from ragchat.offline.small_talk import is_searched_first, small_talk
 from ragchat.offline.views import asks_for_outline
 from ragchat.turn.events import Delta, Emit, Event, Notice, Rephrasing, Retrieved, Retrieving, Shown
-from ragchat.turn.followup import (
-    changes_topic,
-    depends,
-    may_change_topic,
-    question_of,
-    search_text,
-)
+from ragchat.turn.followup import changes_topic, depends, may_change_topic, question_of, search_text
 from ragchat.turn.generation import generate
 from ragchat.turn.grounding import Grounding, judge_passages
-from ragchat.turn.limits import RetrievalLimits, TurnLimits
+from ragchat.turn.limits import TurnLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, Retrieval, retrieve
 from ragchat.turn.rewriting import Rewriting, rewrite, search_again, standalone
@@ -56,149 +50,42 @@ async def take_turn(
     Raises ModelError; offline also MemoryUnavailable and MemoryTimedOut.
     """
     created_at = utc_now()
-    record = _Record(emit)
+    taking = _Taking(history, memory, limits, emit)
     if answerer is None:
-        query, retrieval, answer = await _answer_offline(question, history, memory, limits, record)
+        query, retrieval, answer = await taking.offline(question)
     elif attached:
         query, retrieval = "", Retrieval(list(attached))
         grounding = Grounding.of_attached(attached)
-        answer = await generate(question, history, grounding, answerer, limits, record.emit)
+        answer = await generate(question, history, grounding, answerer, limits, taking.emit)
     else:
-        query, retrieval, answer = await _generate(question, history, memory, answerer, limits, record)
-    record.time("total")
+        query, retrieval, answer = await taking.with_model(question, answerer)
+    taking.time("total")
     return Turn(
         turn_id=secrets.token_hex(6),
         session_id=session_id,
         question=question,
         answer=answer,
-        timings=record.timings,
+        timings=taking.timings,
         created_at=created_at,
         trace=Trace(
             query,
             len(history) - answer.dropped_turns,
-            record.notices,
+            taking.notices,
             len(answerer.images) if answerer else 0,
         ),
         corrections=dict(retrieval.corrections),
     )
 
 
-async def _answer_offline(
-    question: str, history: Sequence[Turn], memory: Memory, limits: TurnLimits, record: _Record
-) -> tuple[str, Retrieval, Answer]:
-    """The query, what it found, and the answer, which quotes it, or replies to small talk."""
-    reply = small_talk(question)
-    if reply and not is_searched_first(question):
-        record.emit(Delta(reply))
-        return "", Retrieval([]), Answer(reply)
-    question = question_of(question, history)
-    query = search_text(question, history)
-    if history and query != question and may_change_topic(question):
-        found = await retrieve(memory, question, limits.retrieval)
-        if changes_topic(with_words_replaced(question, found.corrections), history, found.candidates):
-            query = search_text(question, [])
-    retrieval = await _retrieve(question, query, memory, limits, record, is_needed=True)
-    answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
-    if reply and not answer.grounded:
-        query, answer = "", Answer(reply)
-    record.emit(Retrieved(answer.candidates))
-    # Before the answer, whose first card must stay on the screen.
-    if not reply and not any(turn.answer.model == OFFLINE for turn in history):
-        record.emit(Notice(NO_MODEL))
-    record.emit(Shown(answer))
-    return query, retrieval, answer
+class _Taking:
+    """One turn while it is taken. Events are forwarded to `emit`; its notices and times are recorded."""
 
-
-async def _generate(
-    question: str,
-    history: Sequence[Turn],
-    memory: Memory,
-    answerer: Answerer,
-    limits: TurnLimits,
-    record: _Record,
-) -> tuple[str, Retrieval, Answer]:
-    """The query, what it found, and the answer of the model."""
-    seconds = 0.0 if small_talk(question) else limits.rewrite_seconds
-    followup = await _standalone(question, history, answerer, seconds, record.emit)
-    asked = next(iter(followup.wordings), question)
-    query = asked if followup.wordings else search_text(question, history)
-    retrieval = await _retrieve(asked, query, memory, limits, record, is_needed=False)
-    if retrieval.empty:
-        record.emit(Notice(EMPTY_MEMORY))
-    seconds = 0.0 if followup.failure else seconds
-    grounding, rewriting = await _ground(
-        asked, query, retrieval, memory, answerer, limits.retrieval, seconds, record.emit
-    )
-    answer = await generate(question, history, grounding, answerer, limits, record.emit)
-    usage = answer.usage + followup.usage + rewriting.usage
-    return query, retrieval, replace(answer, usage=usage, wordings=list(rewriting.wordings))
-
-
-async def _retrieve(
-    question: str, query: str, memory: Memory, limits: TurnLimits, record: _Record, *, is_needed: bool
-) -> Retrieval:
-    """Query memory. If it is needed, its failure is raised."""
-    record.emit(Retrieving(query))
-    retrieval = await retrieve(memory, query, limits.retrieval)
-    record.time("retrieval")
-    if retrieval.failure and is_needed:
-        raise retrieval.failure
-    # "Summarise" is the word of a command: documents that have only "summarize" do not correct it.
-    asked = asks_for_outline(question)[0] or question
-    if with_words_replaced(asked, retrieval.corrections) != asked:
-        record.emit(Notice(f"Searched for: {with_words_replaced(question, retrieval.corrections)}"))
-    if retrieval.notice:
-        record.emit(Notice(retrieval.notice))
-    return retrieval
-
-
-async def _standalone(
-    question: str, history: Sequence[Turn], answerer: Answerer, seconds: float, emit: Emit
-) -> Rewriting:
-    """Rewrite a follow-up as a standalone question; empty for other questions."""
-    if not seconds or not (history and depends(question)):
-        return Rewriting()
-    emit(Rephrasing())
-    rewriting = await standalone(question, history[-1], answerer.model, answerer.prompts.standalone, seconds)
-    if rewriting.failure:
-        emit(Notice(rewriting.failure))
-    return rewriting
-
-
-async def _ground(
-    question: str,
-    query: str,
-    retrieval: Retrieval,
-    memory: Memory,
-    answerer: Answerer,
-    limits: RetrievalLimits,
-    seconds: float,
-    emit: Emit,
-) -> tuple[Grounding, Rewriting]:
-    """Judge the passages. If they only come close, search for other wordings first.
-
-    The model may take `seconds` for these; 0: it is not asked.
-    """
-    grounding = await judge_passages(question, query, retrieval, memory, limits.seconds)
-    is_weak = grounding.state is not Closeness.GROUNDED and not retrieval.empty and not retrieval.failure
-    if not (is_weak and seconds):
-        return grounding, Rewriting()
-    emit(Rephrasing())
-    rewriting = await rewrite(query, answerer.model, answerer.prompts.rewrite, seconds)
-    if rewriting.failure:
-        emit(Notice(rewriting.failure))
-    if rewriting.wordings:
-        retrieval = await search_again(memory, retrieval, rewriting.wordings, limits)
-        grounding = await judge_passages(question, query, retrieval, memory, limits.seconds)
-    return grounding, rewriting
-
-
-class _Record:
-    """Forwards events to `emit`, and records the notices and times of the turn."""
-
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, history: Sequence[Turn], memory: Memory, limits: TurnLimits, emit: Emit) -> None:
         self.notices: list[str] = []
         self.timings: dict[str, float] = {}  # seconds since the question
+        self._history = history
+        self._memory = memory
+        self._limits = limits
         self._emit = emit
         self._started = time.perf_counter()
 
@@ -211,3 +98,91 @@ class _Record:
         elif isinstance(event, Notice):
             self.notices.append(event.text)
         self._emit(event)
+
+    async def offline(self, question: str) -> tuple[str, Retrieval, Answer]:
+        """The query, what it found, and the answer, which quotes it, or replies to small talk."""
+        history, memory, limits = self._history, self._memory, self._limits.retrieval
+        reply = small_talk(question)
+        if reply and not is_searched_first(question):
+            self.emit(Delta(reply))
+            return "", Retrieval([]), Answer(reply)
+        question = question_of(question, history)
+        query = search_text(question, history)
+        if history and query != question and may_change_topic(question):
+            found = await retrieve(memory, question, limits)
+            if changes_topic(with_words_replaced(question, found.corrections), history, found.candidates):
+                query = search_text(question, [])
+        retrieval = await self._retrieve(question, query, is_needed=True)
+        answer = await answer_offline(question, query, retrieval, memory, limits)
+        if reply and not answer.grounded:
+            query, answer = "", Answer(reply)
+        self.emit(Retrieved(answer.candidates))
+        # Before the answer, whose first card must stay on the screen.
+        if not reply and not any(turn.answer.model == OFFLINE for turn in history):
+            self.emit(Notice(NO_MODEL))
+        self.emit(Shown(answer))
+        return query, retrieval, answer
+
+    async def with_model(self, question: str, answerer: Answerer) -> tuple[str, Retrieval, Answer]:
+        """The query, what it found, and the answer of the model."""
+        history = self._history
+        seconds = 0.0 if small_talk(question) else self._limits.rewrite_seconds
+        followup = await self._standalone(question, answerer, seconds)
+        asked = next(iter(followup.wordings), question)
+        query = asked if followup.wordings else search_text(question, history)
+        retrieval = await self._retrieve(asked, query, is_needed=False)
+        if retrieval.empty:
+            self.emit(Notice(EMPTY_MEMORY))
+        seconds = 0.0 if followup.failure else seconds
+        grounding, rewriting = await self._ground(asked, query, retrieval, answerer, seconds)
+        answer = await generate(question, history, grounding, answerer, self._limits, self.emit)
+        usage = answer.usage + followup.usage + rewriting.usage
+        return query, retrieval, replace(answer, usage=usage, wordings=list(rewriting.wordings))
+
+    async def _retrieve(self, question: str, query: str, *, is_needed: bool) -> Retrieval:
+        """Query memory. If it is needed, its failure is raised."""
+        self.emit(Retrieving(query))
+        retrieval = await retrieve(self._memory, query, self._limits.retrieval)
+        self.time("retrieval")
+        if retrieval.failure and is_needed:
+            raise retrieval.failure
+        # "Summarise" is the word of a command: documents that have only "summarize" do not correct it.
+        asked = asks_for_outline(question)[0] or question
+        if with_words_replaced(asked, retrieval.corrections) != asked:
+            self.emit(Notice(f"Searched for: {with_words_replaced(question, retrieval.corrections)}"))
+        if retrieval.notice:
+            self.emit(Notice(retrieval.notice))
+        return retrieval
+
+    async def _standalone(self, question: str, answerer: Answerer, seconds: float) -> Rewriting:
+        """Rewrite a follow-up as a standalone question; empty for other questions."""
+        if not seconds or not (self._history and depends(question)):
+            return Rewriting()
+        before, prompt = self._history[-1], answerer.prompts.standalone
+        return await self._rephrased(standalone(question, before, answerer.model, prompt, seconds))
+
+    async def _ground(
+        self, question: str, query: str, retrieval: Retrieval, answerer: Answerer, seconds: float
+    ) -> tuple[Grounding, Rewriting]:
+        """Judge the passages. If they only come close, search for other wordings first.
+
+        The model may take `seconds` for these; 0: it is not asked.
+        """
+        memory, limits = self._memory, self._limits.retrieval
+        grounding = await judge_passages(question, query, retrieval, memory, limits.seconds)
+        is_weak = grounding.state is not Closeness.GROUNDED and not retrieval.empty and not retrieval.failure
+        if not (is_weak and seconds):
+            return grounding, Rewriting()
+        rewriting = await self._rephrased(rewrite(query, answerer.model, answerer.prompts.rewrite, seconds))
+        if rewriting.wordings:
+            retrieval = await search_again(memory, retrieval, rewriting.wordings, limits)
+            grounding = await judge_passages(question, query, retrieval, memory, limits.seconds)
+        return grounding, rewriting
+
+    async def _rephrased(self, asking: Awaitable[Rewriting]) -> Rewriting:
+        """What the model says when it is asked for other words; without an answer, the user sees why."""
+        self.emit(Rephrasing())
+        rewriting = await asking
+        if rewriting.failure:
+            self.emit(Notice(rewriting.failure))
+        return rewriting
