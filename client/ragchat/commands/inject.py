@@ -6,11 +6,10 @@ import os
 import shutil
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -37,7 +36,6 @@ MAX_LISTED = 20
 NO_SOURCES = "NO_SOURCES"
 MAX_ADDRESSES_BYTES = 1 << 20
 CONTINUE = "Run the same command again to continue."
-EMPTY: Mapping[str, Any] = MappingProxyType({})
 # Loads documents into memory, and fills the report.
 Load = Callable[[Invocation, "MemoryClient", InjectReport], Awaitable[None]]
 
@@ -50,7 +48,7 @@ async def inject(run: Invocation) -> int:
         run.arguments.paths = [*run.arguments.paths, *addresses]
     run.use_own_memory(run.arguments.paths)
     remove = "`ragchat memory rm`" if run.arguments.prune else "--prune"
-    code = await load_with_report(run, _inject, remove, report=report)
+    code = await load_with_report(run, _inject, remove, report)
     if report.count("added") and run.can_ask and run.console.stdout.isatty() and not os.environ.get("CI"):
         await _begin(run, report.count("added"))
     return code
@@ -106,18 +104,14 @@ def _text(file: str, note: Callable[[str], None]) -> str:
 
 
 async def load_with_report(
-    run: Invocation,
-    load: Load,
-    remove: str = "--prune",
-    document: Mapping[str, Any] = EMPTY,
-    report: InjectReport | None = None,
+    run: Invocation, load: Load, remove: str = "--prune", report: InjectReport | None = None
 ) -> int:
     """Exit code 1 if a document failed. The report is printed even if loading was stopped.
 
-    `remove` is the command that removes a document. `document` is printed with the report as JSON.
+    `remove` is the command that removes a document.
     """
     report = report or InjectReport()
-    show = partial(_show, run, report, remove, document)
+    show = partial(_show, run, report, remove)
     try:
         async with run.memory(pages=True) as memory:
             await load(run, memory, report)
@@ -171,13 +165,12 @@ def _show(
     run: Invocation,
     report: InjectReport,
     remove: str,
-    document: Mapping[str, Any],
     stopped: str = "",
     failure: Failure | None = None,
 ) -> None:
     """Print the report. `stopped` is the reason why loading did not finish."""
     if run.console.json:
-        run.console.document({**document, **report.public()}, failure or _first_failure(report, stopped))
+        run.console.document(report.public(), failure or _first_failure(report, stopped))
         return
     listed = sys.maxsize if run.arguments.verbose else MAX_LISTED
     lines = [

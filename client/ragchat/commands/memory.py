@@ -12,7 +12,7 @@ from ragchat.commands.stdin import confirm
 from ragchat.console import Failure
 from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import local
-from ragchat.memory.history import can_restore, new_group, what, writer
+from ragchat.memory.history import can_restore, new_group, removed, what, writer
 from ragchat.memory.matching import about_one, forget, listed, to_remove
 from ragchat.servers.memory.process import environment, program
 from ragchat.uris import short_uri
@@ -57,9 +57,7 @@ async def rm(run: Invocation) -> int:
             partial(forget, memory, group=new_group()),
             kind="document",
             expected=(MemoryRefused,),
-            sentence=lambda document: (
-                f"Removed {short_uri(document.uri)} ({counted(document.chunks, 'chunk')})."
-            ),
+            sentence=removed,
             hint="`ragchat memory undo` restores what was removed." if can_restore(run.settings) else "",
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ragchat.commands.inject import load_with_report
 from ragchat.commands.invocation import Invocation
@@ -30,13 +30,11 @@ REMOVE = "`ragchat memory rm`"
 
 async def add(run: Invocation) -> int:
     """Register files and folders, and load them. Exit code 1 if a path or a file failed."""
-    document: dict[str, Any] = {}
-    return await load_with_report(run, partial(_add, document), REMOVE, document)
+    return await load_with_report(run, _add, REMOVE)
 
 
-async def _add(document: dict[str, Any], run: Invocation, memory: MemoryClient, report: InjectReport) -> None:
+async def _add(run: Invocation, memory: MemoryClient, report: InjectReport) -> None:
     added, found = await add_sources(memory, run.arguments.paths, report)
-    document["sources"] = added
     for source in added:
         if source.status != "refused" and not run.console.json:
             run.console.print(added_sentence(source))

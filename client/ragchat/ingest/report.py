@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from ragchat.memory.history import new_group
 from ragchat.uris import short_uri
-from ragcommon.contract.files import FileOutcome
+from ragcommon.contract.files import AddedSource, FileOutcome
 from ragcommon.files.uris import is_address, path_of
 from ragcommon.text.rules import counted
 
@@ -59,6 +59,7 @@ class InjectReport(Struct):
     done: int = 0
     files: int = 0
     group: str = field(default_factory=new_group)
+    sources: list[AddedSource] | None = None  # that were registered; None: none were to be
 
     @property
     def documents(self) -> list[Document]:
@@ -108,6 +109,7 @@ class InjectReport(Struct):
     def public(self) -> dict[str, Any]:
         """The shape of `ragchat inject --json`."""
         return {
+            **({} if self.sources is None else {"sources": self.sources}),
             "documents": self.documents,
             **{status: self.count(status) for status in STATUSES},
             "skipped": self.skipped,

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 async def add_sources(
     memory: MemoryClient, paths: Sequence[str], report: InjectReport
 ) -> tuple[list[AddedSource], list[str]]:
-    """Register files and folders; the outcomes, and the URIs to sync now. Refusals are in the report.
+    """Register files and folders; the outcomes, and the URIs to sync now. The report has them, too.
 
     Raises UploadsRefused if they would have to be uploaded to a server that does not take them.
     """
     if memory.mirror is not None:
         await check_offered(memory)
-    added = await memory.add_sources([source_uri(path) for path in paths])
+    report.sources = added = await memory.add_sources([source_uri(path) for path in paths])
     for source in added:
         if source.status == "refused":
             name = short_uri(source.uri) if source.uri else '""'

@@ -22,7 +22,8 @@ from ragmcp.errors import (
     WireError,
 )
 from ragmcp.http.errors import HttpRefused
-from ragmcp.protocol.schema.content import TextContent
+from ragmcp.protocol.schema.content import EmbeddedResource, ResourceContents, TextContent
+from ragmcp.protocol.schema.prompts import GetPromptResult
 from ragmcp.protocol.schema.tools import ToolCallResult
 
 T = TypeVar("T")
@@ -82,6 +83,13 @@ def passages(tool: str, result: ToolCallResult) -> list[Hit]:
             msgspec.convert({"metadata": {}, "title": "", "heading": hit.get("symbol", "")} | hit, Hit)
             for hit in hits
         ]
+
+
+def prompt_parts(filled: GetPromptResult) -> tuple[str, list[ResourceContents]]:
+    """The text of a prompt, and its embedded resources."""
+    contents = [message.content for message in filled.messages]
+    text = "\n\n".join(content.text for content in contents if isinstance(content, TextContent))
+    return text, [content.resource for content in contents if isinstance(content, EmbeddedResource)]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ragchat.errors import DocumentUnknown
-from ragchat.memory.answers import decoded, mapped_errors, passages, refusal
+from ragchat.memory.answers import decoded, mapped_errors, passages, prompt_parts, refusal
 from ragchat.memory.types import DocumentText, FilledPrompt, ToolResult
 from ragchat.uris import references
 from ragcommon.contract.code import TracePage
@@ -57,7 +57,6 @@ from ragcommon.contract.maintenance import (
     Verified,
 )
 from ragcommon.contract.search import Comparison, QueryResult
-from ragmcp.protocol.schema.content import EmbeddedResource, TextContent
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 
 if TYPE_CHECKING:
@@ -369,11 +368,10 @@ class MemoryClient:
     async def fill_in(self, prompt: str, arguments: Mapping[str, str]) -> FilledPrompt:
         """A prompt with its arguments."""
         filled = await self._ask("prompts/get", lambda client: client.get_prompt(prompt, arguments))
-        contents = [message.content for message in filled.messages]
-        text = "\n\n".join(content.text for content in contents if isinstance(content, TextContent))
+        text, resources = prompt_parts(filled)
         documents: list[str] = []
         changes: list[DocumentText] = []
-        for resource in (content.resource for content in contents if isinstance(content, EmbeddedResource)):
+        for resource in resources:
             document, _, versions = resource.uri.removeprefix(DOCUMENT_URIS).partition("/")
             if not versions:
                 documents.append(document)

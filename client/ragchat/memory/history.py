@@ -14,6 +14,7 @@ from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
+    from ragcommon.contract.documents import Forgotten
     from ragcommon.contract.history import Entry, Origin, Restored, Undone, Version
     from ragconfig.settings import Settings
 
@@ -45,6 +46,11 @@ def size(version: Version) -> str:
     if version.action == "removed":
         return ""
     return "no longer kept" if version.characters is None else f"{version.characters:,}"
+
+
+def removed(done: Forgotten) -> str:
+    """The outcome of removing a document."""
+    return f"Removed {short_uri(done.uri)} ({counted(done.chunks, 'chunk')})."
 
 
 def restored(done: Restored) -> str:

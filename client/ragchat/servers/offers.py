@@ -9,12 +9,13 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import UNSET
 
+from ragchat.memory.answers import prompt_parts
 from ragchat.memory.types import DocumentText, FilledPrompt
 from ragchat.servers.media import image_url, named
 from ragcommon.files.decoding import NotText, decode
 from ragmcp.client.features import Client
 from ragmcp.protocol.schema.completion import PromptReference, Reference, TemplateReference
-from ragmcp.protocol.schema.content import EmbeddedResource, ResourceContents, TextContent
+from ragmcp.protocol.schema.content import ResourceContents
 from ragmcp.protocol.schema.prompts import PromptInfo
 from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
 
@@ -70,9 +71,7 @@ class Offers:
     async def fill_in(self, prompt: str, arguments: Mapping[str, str]) -> FilledPrompt:
         """A prompt with its arguments filled in, and its embedded resources."""
         filled = await self._ask("prompts/get", lambda client: client.get_prompt(prompt, arguments))
-        contents = [message.content for message in filled.messages]
-        text = "\n\n".join(content.text for content in contents if isinstance(content, TextContent))
-        resources = [content.resource for content in contents if isinstance(content, EmbeddedResource)]
+        text, resources = prompt_parts(filled)
         return FilledPrompt(text, [], [self._document(one) for one in resources])
 
     async def complete_argument(

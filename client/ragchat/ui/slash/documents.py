@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ragchat.errors import ArgumentMissing, CommandNotPossible, NotConfirmed
 from ragchat.formatting import local
-from ragchat.memory.history import can_restore, new_group, sentences
+from ragchat.memory.history import can_restore, new_group, removed, sentences
 from ragchat.ui.slash.command import unquoted
 from ragchat.uris import short_uri
 from ragcommon.text.rules import counted
@@ -158,10 +158,8 @@ async def forget(context: ChatContext, document: str) -> None:
             context.screen.note("Nothing is removed.")
             return
     group = new_group()
-    removed = [await matching.forget(context.memory, name, group) for name in names]
-    done, them = f"Removed {len(names):,} documents.", "them"
-    if len(removed) == 1:
-        done, them = f"Removed {short_uri(removed[0].uri)} ({counted(removed[0].chunks, 'chunk')}).", "it"
+    gone = [await matching.forget(context.memory, name, group) for name in names]
+    done, them = (removed(*gone), "it") if len(gone) == 1 else (f"Removed {len(gone):,} documents.", "them")
     hint = f" /undo restores {them}." if can_restore(context.conversation.settings) else ""
     context.screen.note(done + hint, "done")
     await context.update_memory_status()
