@@ -30,20 +30,9 @@ from ragchat.markdown import split_finished
 from ragchat.sanitize import one_line, sanitize, visible_json
 from ragchat.sessions.document import report_as_document
 from ragchat.settings import ModelSettings
+from ragchat.turn import events
 from ragchat.turn.approval import Approve
-from ragchat.turn.events import (
-    Delta,
-    Emit,
-    Event,
-    Notice,
-    Reasoning,
-    Rephrasing,
-    Retrieved,
-    Retrieving,
-    Shown,
-    ToolFinished,
-    ToolStarted,
-)
+from ragchat.turn.events import Emit, Event
 from ragchat.turn.scope import EVERYTHING, Scope
 from ragchat.turn.types import Turn
 from ragchat.web.asking import approve
@@ -185,9 +174,9 @@ async def _take_turn(site: Site, session_id: str, asked: Ask, take: Take, run: R
     written = Written(tell)
 
     def emit(event: Event) -> None:
-        if isinstance(event, Delta):
+        if isinstance(event, events.Delta):
             written.add(event.text)
-        elif not isinstance(event, Shown):  # The finished turn has the cards.
+        elif not isinstance(event, events.Shown):  # The finished turn has the cards.
             tell(event_document(event))
 
     async with site.chats.taking_turn(session_id, asked.last) as chat:
@@ -252,19 +241,19 @@ class Written:
 def event_document(event: Event) -> dict[str, Any]:
     """An event as the page gets it, without the passages: the finished turn has them."""
     match event:
-        case Retrieved(candidates):
+        case events.Retrieved(candidates):
             return {"type": "retrieved", "found": len(candidates)}
-        case ToolStarted(name, arguments):
+        case events.ToolStarted(name, arguments):
             shown = visible_json(msgspec.json.encode(arguments).decode())
             return {"type": "tool_started", "name": one_line(name), "arguments": shown}
-        case ToolFinished(name, ok, summary):
+        case events.ToolFinished(name, ok, summary):
             return {"type": "tool_finished", "name": one_line(name), "ok": ok, "summary": one_line(summary)}
-        case Notice(text):
+        case events.Notice(text):
             return {"type": "notice", "text": one_line(text)}
-        case Reasoning(text):
+        case events.Reasoning(text):
             return {"type": "reasoning", "text": sanitize(text)}
-        case Retrieving(query):
+        case events.Retrieving(query):
             return {"type": "retrieving", "query": one_line(query)}
-        case Rephrasing():
+        case events.Rephrasing():
             return {"type": "rephrasing"}
     raise AssertionError(event)

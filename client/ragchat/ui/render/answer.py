@@ -12,19 +12,8 @@ from ragchat.console import is_styled
 from ragchat.grounding.highlight import Highlight
 from ragchat.offline.answer import notes_of
 from ragchat.sanitize import one_line
-from ragchat.turn.events import (
-    Delta,
-    Emit,
-    Event,
-    Notice,
-    Reasoning,
-    Rephrasing,
-    Retrieved,
-    Retrieving,
-    Shown,
-    ToolFinished,
-    ToolStarted,
-)
+from ragchat.turn import events
+from ragchat.turn.events import Emit, Event
 from ragchat.turn.types import Turn
 from ragchat.turn.why import summary
 from ragchat.ui.render.cards import show_cards
@@ -92,11 +81,11 @@ class AnswerView:
         try:
             yield
         finally:
-            events, self._held = self._held, None
+            held, self._held = self._held, None
             self._released.set()
             if waited_for:
                 self._spinner.wait(waited_for)
-            for event in events:
+            for event in held:
                 self._show_event(event)
 
     def pause(self) -> None:
@@ -130,31 +119,31 @@ class AnswerView:
             self._held.append(event)
             return
         match event:
-            case Rephrasing():
+            case events.Rephrasing():
                 self._spinner.wait("Asking for other wordings")
-            case Retrieving(query):
+            case events.Retrieving(query):
                 self._stream.highlight = Highlight(query)
                 self._spinner.wait("Searching")
-            case Retrieved():
+            case events.Retrieved():
                 self._spinner.wait(THINKING)
-            case Reasoning(text):
+            case events.Reasoning(text):
                 self._add_reasoning(text)
-            case Delta(text):
+            case events.Delta(text):
                 self._spinner.stop()
                 self._show_reasoning()
                 self._stream.feed(text)
-            case Shown(answer):
+            case events.Shown(answer):
                 self._spinner.stop()
                 self._show_cards(answer)
-            case ToolStarted(name):
+            case events.ToolStarted(name):
                 self.pause()
                 self._spinner.wait(f"Calling {name}")
-            case ToolFinished(name, ok, summary):
+            case events.ToolFinished(name, ok, summary):
                 self.has_called_tools = True
                 self.pause()
                 self._screen.note(f"{name}: {one_line(summary)}", "notice" if ok else "warning")
                 self._spinner.wait(THINKING)
-            case Notice(text):
+            case events.Notice(text):
                 self._stream.finish()
                 self._screen.note(text)  # above the spinner, which keeps running
 
