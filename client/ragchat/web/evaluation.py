@@ -15,8 +15,8 @@ from ragchat.evaluation.store import EvaluationStore, save_verdict
 from ragchat.formatting import local
 from ragchat.sanitize import one_line
 from ragchat.web.errors import NotFound
-from ragchat.web.site import Site, body, route
-from ragchat.web.streaming import Streamed, Tell
+from ragchat.web.site import Site, body, route, streamed
+from ragchat.web.streaming import Tell
 
 # Runs in the chart.
 SHOWN = 30
@@ -97,28 +97,24 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-async def ask_all(site: Site, _: Request) -> Streamed:
+async def ask_all(site: Site, tell: Tell) -> None:
     """Ask all cases again: `progress` events, then `done` with what `show` sends."""
+    done = 0
 
-    async def work(tell: Tell) -> None:
-        done = 0
+    def on_outcome(_: Outcome) -> None:
+        nonlocal done
+        done += 1
+        tell({"type": "progress", "done": done, "total": len(cases)})
 
-        def on_outcome(_: Outcome) -> None:
-            nonlocal done
-            done += 1
-            tell({"type": "progress", "done": done, "total": len(cases)})
-
-        async with (
-            EvaluationStore(site.sessions.path) as store,
-            site.programs.make() as conversation,  # without other servers, as `ragchat eval` asks
-        ):
-            cases, last = await store.cases(), await store.last_run()
-            if not cases:
-                raise NotFound("case yet")
-            await store.save_run(await run_cases(conversation, cases, "", last, on_outcome))
-            tell({"type": "done", **await _document(store)})
-
-    return Streamed(work)
+    async with (
+        EvaluationStore(site.sessions.path) as store,
+        site.programs.make() as conversation,  # without other servers, as `ragchat eval` asks
+    ):
+        cases, last = await store.cases(), await store.last_run()
+        if not cases:
+            raise NotFound("case yet")
+        await store.save_run(await run_cases(conversation, cases, "", last, on_outcome))
+        tell({"type": "done", **await _document(store)})
 
 
 async def remove(site: Site, request: Request) -> dict[str, Any]:
@@ -131,6 +127,6 @@ ROUTES = (
     route("/api/sessions/{session_id}/turns/{turn_id}/verdict", judge, "POST"),
     route("/api/sessions/{session_id}/marks", marks),
     route("/api/evaluation", show),
-    route("/api/evaluation/runs", ask_all, "POST"),
+    streamed("/api/evaluation/runs", ask_all, "POST"),
     route("/api/evaluation/cases/{case_id}", remove, "DELETE"),
 )

@@ -20,9 +20,9 @@ from ragchat.memory.matching import match
 from ragchat.sanitize import one_line
 from ragchat.uris import exact_glob, is_glob, part_globs, short_uri
 from ragchat.web.errors import BadRequest
-from ragchat.web.site import Site, route
+from ragchat.web.site import Site, route, streamed
 from ragchat.web.sources import source_document
-from ragchat.web.streaming import Streamed, Tell
+from ragchat.web.streaming import Tell
 from ragchat.web.uploads import copies_of, copy_name, largest
 from ragcommon.contract.documents import DocumentInfo, DocumentPage
 from ragcommon.files.uris import path_in
@@ -60,17 +60,14 @@ async def overview(site: Site, _: Request) -> dict[str, Any]:
     }
 
 
-async def verify(site: Site, _: Request) -> Streamed:
+async def verify(site: Site, tell: Tell) -> None:
     """Check the memory's file for damage: `progress` events, then `verified`."""
 
-    async def work(tell: Tell) -> None:
-        def on_progress(done: float, total: float | None, _: str | None) -> None:
-            tell({"type": "progress", "done": done, "total": total})
+    def on_progress(done: float, total: float | None, _: str | None) -> None:
+        tell({"type": "progress", "done": done, "total": total})
 
-        found = await site.memory.verify(on_progress)
-        tell({"type": "verified", **msgspec.to_builtins(found)})
-
-    return Streamed(work)
+    found = await site.memory.verify(on_progress)
+    tell({"type": "verified", **msgspec.to_builtins(found)})
 
 
 # Documents
@@ -182,7 +179,7 @@ async def forget(site: Site, request: Request) -> dict[str, Any]:
 
 ROUTES = (
     route("/api/library", overview),
-    route("/api/library/verify", verify, "POST"),
+    streamed("/api/library/verify", verify, "POST"),
     route("/api/library/documents", documents),
     route("/api/library/documents", forget, "DELETE"),
     route("/api/library/folders", tree),

@@ -15,8 +15,8 @@ from ragchat.servers.managed import ServerState
 from ragchat.servers.permissions import Permissions
 from ragchat.setup.host_block import own
 from ragchat.setup.shown import effective, keys_set, places, shown
-from ragchat.web.site import Site, body, route
-from ragchat.web.streaming import Streamed, Tell
+from ragchat.web.site import Site, body, route, streamed
+from ragchat.web.streaming import Tell
 from ragcommon.files.uris import without_userinfo
 from ragcommon.hosts import HOSTS, Host, write
 
@@ -67,21 +67,17 @@ async def change(site: Site, request: Request) -> dict[str, Any]:
     return server_document(server, site.servers.permissions)
 
 
-async def doctor(site: Site, _: Request) -> Streamed:
+async def doctor(site: Site, tell: Tell) -> None:
     """Each check, when it is done."""
-
-    async def work(tell: Tell) -> None:
-        async for check in examine(site.settings):
-            tell({name: sanitize(text) for name, text in msgspec.structs.asdict(check).items()})
-
-    return Streamed(work)
+    async for check in examine(site.settings):
+        tell({name: sanitize(text) for name, text in msgspec.structs.asdict(check).items()})
 
 
 ROUTES = (
     route("/api/setup", show),
     route("/api/servers", servers),
     route("/api/servers", change, "POST"),
-    route("/api/doctor", doctor, "POST"),
+    streamed("/api/doctor", doctor, "POST"),
 )
 
 

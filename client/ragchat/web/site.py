@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +20,7 @@ from ragchat.web.dialogs import Dialogs
 from ragchat.web.errors import BadRequest, TooLarge, error_response
 from ragchat.web.loads import Loads
 from ragchat.web.programs import Programs
+from ragchat.web.streaming import Streamed, Tell
 from ragconfig.settings import Settings
 
 T = TypeVar("T")
@@ -60,6 +62,15 @@ def route(
         return result if isinstance(result, Response) else json_response(result)
 
     return Route(path, endpoint, methods=methods or ["GET"])
+
+
+def streamed(path: str, work: Callable[[Site, Tell], Awaitable[None]], *methods: str) -> Route:
+    """A route that answers with the events that the work tells."""
+
+    async def handler(site: Site, _: Request) -> Response:
+        return Streamed(partial(work, site))
+
+    return route(path, handler, *methods)
 
 
 def json_response(document: object) -> Response:

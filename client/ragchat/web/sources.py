@@ -16,8 +16,8 @@ from ragchat.memory.history import new_group
 from ragchat.sanitize import one_line
 from ragchat.uris import short_uri
 from ragchat.web.errors import NotAdded
-from ragchat.web.site import Site, body, route
-from ragchat.web.streaming import Streamed, Tell
+from ragchat.web.site import Site, body, route, streamed
+from ragchat.web.streaming import Tell
 from ragcommon.contract.files import Source
 
 # Between two looks at the jobs, while one runs and while none does.
@@ -88,20 +88,16 @@ async def remove(site: Site, request: Request) -> dict[str, Any]:
     return {"said": [removed_sentence(done)], "group": group if done.forgotten and done.documents else ""}
 
 
-async def follow(site: Site, _: Request) -> Streamed:
+async def follow(site: Site, tell: Tell) -> None:
     """`jobs` events: all jobs, at once and whenever something of them has changed."""
-
-    async def work(tell: Tell) -> None:
-        told: list[dict[str, Any]] | None = None
-        while True:
-            jobs = await site.loads.all(site.memory)
-            if jobs != told:
-                tell({"type": "jobs", "jobs": jobs})
-                told = jobs
-            is_busy = any(job["status"] == "running" for job in jobs)
-            await anyio.sleep(BUSY_SECONDS if is_busy else IDLE_SECONDS)
-
-    return Streamed(work)
+    told: list[dict[str, Any]] | None = None
+    while True:
+        jobs = await site.loads.all(site.memory)
+        if jobs != told:
+            tell({"type": "jobs", "jobs": jobs})
+            told = jobs
+        is_busy = any(job["status"] == "running" for job in jobs)
+        await anyio.sleep(BUSY_SECONDS if is_busy else IDLE_SECONDS)
 
 
 async def cancel(site: Site, request: Request) -> dict[str, Any]:
@@ -113,6 +109,6 @@ ROUTES = (
     route("/api/library/sources", add, "POST"),
     route("/api/library/sources", remove, "DELETE"),
     route("/api/library/sync", sync, "POST"),
-    route("/api/library/jobs", follow),
+    streamed("/api/library/jobs", follow),
     route("/api/library/jobs/{id}/cancel", cancel, "POST"),
 )
