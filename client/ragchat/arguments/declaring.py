@@ -49,9 +49,9 @@ def flag(*names: str, **options: Any) -> Argument:
     return Argument(names, {"action": "store_true", **options})
 
 
-def option(*names: str, **options: Any) -> Argument:
-    """An option with a text as its value."""
-    return Argument(names, {"type": text_value, **options})
+def text(*names: str, **options: Any) -> Argument:
+    """An argument whose value is a text, which must not be empty."""
+    return Argument(names, {"type": _filled, **options})
 
 
 def int_between(minimum: int, maximum: int) -> Callable[[str], int]:
@@ -67,7 +67,7 @@ def int_between(minimum: int, maximum: int) -> Callable[[str], int]:
     return number
 
 
-def text_value(text: str) -> str:
+def _filled(text: str) -> str:
     """Refuse an empty value, such as an unset variable in a shell script."""
     if not text:
         raise argparse.ArgumentTypeError("it is empty")

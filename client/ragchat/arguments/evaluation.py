@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragchat.arguments.declaring import argument, command, option
+from ragchat.arguments.declaring import argument, command, text
 from ragchat.arguments.questions import MODEL_CHOICE, SCOPE, TOP_K
 
 COMMANDS = (
@@ -10,7 +10,7 @@ COMMANDS = (
         "eval",
         "eval:evaluate",
         "ask all saved cases again, and say what became better and worse",
-        option("--set", metavar="FILE", help="the questions of this script instead"),
+        text("--set", metavar="FILE", help="the questions of this script instead"),
         TOP_K,
         *MODEL_CHOICE,
     ),
@@ -26,7 +26,7 @@ COMMANDS = (
         "replay:replay",
         "ask a past question again with other settings, and compare the answers",
         argument("turn", nargs="?", metavar="TURN", help="the turn's id (default: the last turn)"),
-        option("--model", metavar="M", action="append", dest="models", help="ask M; may be repeated"),
+        text("--model", metavar="M", action="append", dest="models", help="ask M; may be repeated"),
         MODEL_CHOICE[1],
         TOP_K,
         SCOPE,

@@ -6,7 +6,7 @@ import argparse
 from argparse import Namespace
 from typing import Any
 
-from ragchat.arguments.declaring import argument, command, flag, option, pair, text_value
+from ragchat.arguments.declaring import argument, command, flag, pair, text
 from ragcommon.files.uris import is_http_url
 from ragcommon.hosts import HOSTS
 
@@ -62,19 +62,17 @@ COMMANDS = (
         "mcp add",
         "mcp:add",
         "add a server whose tools a model may use",
-        argument("name", metavar="NAME", type=text_value, help="how you call it"),
-        argument(
+        text("name", metavar="NAME", help="how you call it"),
+        text(
             "command",
             metavar="COMMAND",
             nargs="+",
-            type=text_value,
             help="-- and the command that starts it, or the URL where it runs",
         ),
-        argument(
+        text(
             "--recipe",
             metavar=("RECIPE", "FOLDER"),
             nargs="*",
-            type=text_value,
             action=ReplacesPositionals,
             help="instead of a command: a server that ragchat knows; without RECIPE, list them",
         ),
@@ -133,8 +131,8 @@ COMMANDS = (
         "print the block to paste into the settings of another program",
         argument("host", metavar="HOST", choices=tuple(HOSTS), help=", ".join(HOSTS)),
         flag("--repository", help="not this memory: that of the git repository which is open in the program"),
-        option("--url", help="use the running `ragchat serve` at this URL"),
-        option("--token-file", metavar="FILE", help="a file with the bearer token of that server"),
+        text("--url", help="use the running `ragchat serve` at this URL"),
+        text("--token-file", metavar="FILE", help="a file with the bearer token of that server"),
         check=_check_config,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
 
-from ragchat.arguments.declaring import LIMIT, argument, command, flag, int_between, option, text_value
+from ragchat.arguments.declaring import LIMIT, argument, command, flag, int_between, text
 
 DOCUMENT = argument("document", help="its URI, its id or the path of its file")
 
@@ -70,7 +70,7 @@ COMMANDS = (
             help="only these: a name or a part of it, a folder, a glob or a tag",
         ),
         LIMIT,
-        option("--uri", metavar="GLOB", help="only documents whose URI matches"),
+        text("--uri", metavar="GLOB", help="only documents whose URI matches"),
         check=_check_ls,
     ),
     command("memory show", "memory:show", "show a document's text", DOCUMENT),
@@ -123,7 +123,7 @@ COMMANDS = (
             metavar="LAST|ID",
             help="the numbers of writes in `memory log` (default: last)",
         ),
-        option("--origin", metavar="NAME", help="all writes of this client, session or group"),
+        text("--origin", metavar="NAME", help="all writes of this client, session or group"),
         argument(
             "--since",
             type=_time,
@@ -136,14 +136,7 @@ COMMANDS = (
         "memory export",
         "transfer:export",
         "write all documents with their earlier versions as lines of JSON",
-        argument(
-            "file",
-            metavar="FILE",
-            nargs="?",
-            type=text_value,
-            default="-",
-            help="a new file (default: stdout)",
-        ),
+        text("file", metavar="FILE", nargs="?", default="-", help="a new file (default: stdout)"),
         flag(
             "--vectors", help="with the embeddings, which an import into a memory of the same embedder uses"
         ),
@@ -153,21 +146,21 @@ COMMANDS = (
         "memory import",
         "transfer:import_",
         "load the documents of an export",
-        argument("file", metavar="FILE", type=text_value, help="an export, or - to read it from stdin"),
+        text("file", metavar="FILE", help="an export, or - to read it from stdin"),
     ),
     command(
         "memory backup",
         "memory:backup",
         "write a consistent copy of memory to a file",
-        argument("file", metavar="FILE", type=text_value, help="a new file"),
+        text("file", metavar="FILE", help="a new file"),
         flag("--force", help="replace FILE if it is a memory"),
     ),
     command(
         "memory copy",
         "memory:copy",
         "copy a memory with everything in it to another file or database",
-        argument("source", metavar="FROM", type=text_value, help="a file or postgresql://…"),
-        argument("destination", metavar="TO", type=text_value, help="a new file, or postgresql://…"),
+        text("source", metavar="FROM", help="a file or postgresql://…"),
+        text("destination", metavar="TO", help="a new file, or postgresql://…"),
         check=_check_copy,
     ),
     command("memory stats", "memory:stats", "print the size of memory and its embedder"),

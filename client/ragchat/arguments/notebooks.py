@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS
 
-from ragchat.arguments.declaring import argument, command, flag, option, text_value
+from ragchat.arguments.declaring import argument, command, flag, text
 from ragchat.arguments.questions import SCOPE
 
 _NAME = argument("name", metavar="NAME", help="its name: letters, digits, - and _")
@@ -46,7 +46,7 @@ COMMANDS = (
         "notebook:export",
         "write a notebook with its documents and conversations as lines of JSON",
         _NAME,
-        option("-o", "--output", metavar="FILE", default="-", help="a new file (default: stdout)"),
+        text("-o", "--output", metavar="FILE", default="-", help="a new file (default: stdout)"),
         check=lambda arguments: (
             "--json needs -o FILE: without it, the notebook itself goes to stdout"
             if arguments.output == "-" and arguments.json
@@ -57,8 +57,8 @@ COMMANDS = (
         "notebook import",
         "notebook:import_",
         "load an exported notebook, with its documents and conversations",
-        argument("file", metavar="FILE", type=text_value, help="an exported notebook"),
-        option("--as", metavar="NAME", dest="other_name", help="under another name"),
+        text("file", metavar="FILE", help="an exported notebook"),
+        text("--as", metavar="NAME", dest="other_name", help="under another name"),
         flag("--yes", help="do not ask whether its instructions are right"),
     ),
 )

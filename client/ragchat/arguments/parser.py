@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 from ragchat import __version__
-from ragchat.arguments.declaring import Command, flag, option
+from ragchat.arguments.declaring import Command, flag, text
 from ragchat.arguments.questions import CONVERSATION
 from ragcommon.files.uris import is_http_url
 
@@ -129,9 +129,9 @@ def make_parser(words: Sequence[str] | None = None) -> Parser:
 
 
 _GLOBALS = (
-    option("--memory", metavar="PATH", help="the SQLite file of memory, or postgresql://…"),
-    option("--server", metavar="URL", help="use the memory of the running `ragchat serve` at this URL"),
-    option("--config", metavar="FILE", help="use this settings file instead of your own"),
+    text("--memory", metavar="PATH", help="the SQLite file of memory, or postgresql://…"),
+    text("--server", metavar="URL", help="use the memory of the running `ragchat serve` at this URL"),
+    text("--config", metavar="FILE", help="use this settings file instead of your own"),
     flag("-v", "--verbose", help="log more, and list every file that is skipped"),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, Namespace
 
-from ragchat.arguments.declaring import Argument, argument, command, flag, int_between, option, text_value
+from ragchat.arguments.declaring import Argument, argument, command, flag, int_between, text
 
 
 def _check_serve(arguments: Namespace) -> str:
@@ -24,7 +24,7 @@ def _port(default: int) -> Argument:
     return argument("--port", type=int_between(0, 65_535), metavar="N", help=described)
 
 
-_HOST = option("--host", help="the address to listen on (default: 127.0.0.1)")
+_HOST = text("--host", help="the address to listen on (default: 127.0.0.1)")
 YES = flag("--yes", help="download and choose without asking")
 
 COMMANDS = (
@@ -32,7 +32,7 @@ COMMANDS = (
         "model setup",
         "model:setup",
         "find models on this machine, try them, and write the one to use into the settings",
-        option("--use", metavar="NAME", help="this model, auto, offline, or back for what was before"),
+        text("--use", metavar="NAME", help="this model, auto, offline, or back for what was before"),
         YES,
     ),
     command("embedder ls", "embedder:ls", "list what can embed: size, languages, licence"),
@@ -40,10 +40,9 @@ COMMANDS = (
         "embedder use",
         "embedder:use",
         "embed memory with another embedder, compare both by your own cases, and change to it",
-        argument(
+        text(
             "name",
             metavar="NAME",
-            type=text_value,
             help="its name in `embedder ls`, ollama:NAME to pull one, a folder with a model, or back",
         ),
         flag("--anyway", help="change to it without asking your cases"),
@@ -55,12 +54,12 @@ COMMANDS = (
         "open the conversation, its sources and the library on a page",
         _HOST,
         _port(0),
-        option("--password-file", metavar="FILE", help="a file with the password that lets others in"),
-        option("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)"),
-        option("--private-key", metavar="FILE", help="the private key of the certificate (PEM)"),
-        option("--public-url", metavar="URL", help="the address of the proxy that this page is behind"),
+        text("--password-file", metavar="FILE", help="a file with the password that lets others in"),
+        text("--certificate", metavar="FILE", help="serve HTTPS with this certificate (PEM)"),
+        text("--private-key", metavar="FILE", help="the private key of the certificate (PEM)"),
+        text("--public-url", metavar="URL", help="the address of the proxy that this page is behind"),
         flag("--no-open", help="print the address, and open no browser"),
-        option("--token-file", metavar="FILE", help="a file with the token of other programs"),
+        text("--token-file", metavar="FILE", help="a file with the token of other programs"),
         flag("--api-only", help="serve other programs at /v1, without the page"),
         check=_check_web,
     ),
@@ -70,7 +69,7 @@ COMMANDS = (
         "serve the memory over HTTP",
         _HOST,
         _port(8765),
-        option("--token-file", metavar="FILE", help="a file with the bearer token that clients must send"),
+        text("--token-file", metavar="FILE", help="a file with the bearer token that clients must send"),
         flag("--read-only", help="offer no tool that changes memory"),
         check=_check_serve,
     ),

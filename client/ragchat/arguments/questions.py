@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from argparse import Namespace
 
-from ragchat.arguments.declaring import argument, command, flag, int_between, option, stream_among, text_value
+from ragchat.arguments.declaring import argument, command, flag, int_between, stream_among, text
 
 TOP_K = argument(
     *("-k", "--top-k"), type=int_between(1, 100), metavar="N", dest="top_k", help="find N passages (1 to 100)"
@@ -13,7 +13,7 @@ TOP_K = argument(
 
 
 MODEL_CHOICE = (
-    option("--model", metavar="M", help="the language model to ask"),
+    text("--model", metavar="M", help="the language model to ask"),
     flag("--offline", help="answer without a language model"),
 )
 
@@ -27,7 +27,7 @@ class _Once(argparse.Action):
         setattr(arguments, self.dest, value)
 
 
-SCOPE = option(
+SCOPE = text(
     "--in",
     action=_Once,
     metavar="DOCUMENTS",
@@ -36,17 +36,15 @@ SCOPE = option(
 )
 
 
-ROLE = option("--role", metavar="NAME", help="answer in this role, such as reviewer")
-NOTEBOOK = option(
-    "--notebook", metavar="NAME", help="in this notebook: its documents, instructions and model"
-)
+ROLE = text("--role", metavar="NAME", help="answer in this role, such as reviewer")
+NOTEBOOK = text("--notebook", metavar="NAME", help="in this notebook: its documents, instructions and model")
 
 
 CONVERSATION = (
     SCOPE,
     ROLE,
     NOTEBOOK,
-    option("--session", metavar="ID", help="continue this session"),
+    text("--session", metavar="ID", help="continue this session"),
     flag("-c", "--continue", dest="resume", help="continue the last session"),
     *MODEL_CHOICE,
     flag("--yes-read-only", help="call tools that say they only read without asking"),
@@ -89,13 +87,12 @@ ASK = command(
         nargs="*",
         help="the question, or - to read it from stdin; with --prompt its values, also as name=value",
     ),
-    option("--prompt", metavar="NAME", help="ask this prompt; `ragchat prompt ls` lists them"),
+    text("--prompt", metavar="NAME", help="ask this prompt; `ragchat prompt ls` lists them"),
     TOP_K,
-    argument(
+    text(
         "-f",
         "--file",
         metavar="FILE",
-        type=text_value,
         action="append",
         dest="files",
         default=[],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import argument, command, flag, option, stream_among
+from ragchat.arguments.declaring import argument, command, flag, stream_among, text
 
 
 def _check_inject(arguments: Namespace) -> str:
@@ -43,7 +43,7 @@ COMMANDS = (
             "--addresses", metavar="FILE", help="a file with addresses of web pages, one a line; - is stdin"
         ),
         _PRIVATE,
-        option("--uri", help="the URI of the document from stdin"),
+        text("--uri", help="the URI of the document from stdin"),
         flag("--prune", help="remove documents whose files are gone from the folders"),
         check=_check_inject,
     ),
@@ -79,6 +79,6 @@ COMMANDS = (
         "take folders and pages off the list; their documents stay in memory",
         argument("paths", nargs="+", metavar="PATH", help="a source"),
         flag("--forget", help="remove their documents from memory, too"),
-        option("--machine", metavar="NAME", help="the machine that they are on, if not this one"),
+        text("--machine", metavar="NAME", help="the machine that they are on, if not this one"),
     ),
 )
