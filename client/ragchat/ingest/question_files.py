@@ -5,17 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ragchat.errors import NothingToAskAbout
 from ragchat.ingest.loading import load_files, load_text
 from ragchat.ingest.report import InjectReport
+from ragchat.memory.client import MemoryClient
+from ragchat.memory.types import DocumentText
 from ragchat.servers.memory.server import open_memory
-
-if TYPE_CHECKING:
-    from ragchat.memory.client import MemoryClient
-    from ragchat.memory.types import DocumentText
-    from ragconfig.settings import Settings
+from ragconfig.settings import Settings
 
 STDIN_URI = "stdin"
 ORIGIN = "a memory for one question"
