@@ -150,9 +150,9 @@ class Console:
         notes: Sequence[str] = (),
         failure: Failure | None = None,
     ) -> int:
-        """Print the result: `value` with `failure` as JSON; or the lines, without any `empty`, and the notes.
+        """Print the result: `value` with `failure` as JSON; or the lines and the notes.
 
-        Returns the exit code.
+        Without lines, `empty` is the first note. Returns the exit code.
         """
         if self.json:
             self.document(value, failure)
@@ -173,7 +173,7 @@ class Console:
         failure: Failure | None = None,
     ) -> int:
         """Print a table as the result: see `result`. Without rows, but with `empty`, it has no header."""
-        lines = self.aligned(header, rows) if rows or not empty else []
+        lines = self.aligned(header, rows) if not self.json and (rows or not empty) else []
         return self.result(value, *lines, empty=empty, notes=notes, failure=failure)
 
     def aligned(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
@@ -184,13 +184,13 @@ class Console:
             [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
             for row in cells
         )
-        return [self._fitting("  ".join(row).rstrip()) for row in padded]
+        return [self._fit("  ".join(row).rstrip()) for row in padded]
 
     def line(self, text: str) -> None:
         """Print a line of a table."""
-        self.print(self._fitting(text))
+        self.print(self._fit(text))
 
-    def _fitting(self, text: str) -> str:
+    def _fit(self, text: str) -> str:
         """A line of a table, cut to the width of a terminal; elsewhere nothing is cut."""
         return _cut(text, shutil.get_terminal_size().columns) if self.stdout.isatty() else text
 

@@ -29,17 +29,17 @@ class UnknownName(RagChatError):
     mark: ClassVar[str] = ""
 
     @classmethod
-    def among(cls, name: str, known: Iterable[str]) -> Self:
+    def with_nearest(cls, name: str, known: Iterable[str]) -> Self:
         """The error, with the nearest known name."""
         import difflib
 
         return cls(name, difflib.get_close_matches(name, known, n=1))
 
     @classmethod
-    def find(cls, name: str, known: Mapping[str, T]) -> T:
+    def look_up(cls, name: str, known: Mapping[str, T]) -> T:
         """What has this name. Raises the error if nothing has it."""
         if name not in known:
-            raise cls.among(name, known)
+            raise cls.with_nearest(name, known)
         return known[name]
 
     @property

@@ -67,7 +67,7 @@ MEMORY_KEYS = ("busy_seconds", "undo_depth", "read_only")
 class Settings(Struct):
     """The effective values as tables, and the origin of each (`origins["model.name"]`).
 
-    `config_file` and `verbose` are those of the command line, for the processes that it starts.
+    `config_file` is the file named with --config; with `verbose`, the chat's own processes log more.
     """
 
     home: Home

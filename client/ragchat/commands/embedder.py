@@ -161,6 +161,7 @@ async def _is_worse(run: Invocation, settings: Settings) -> bool:
     old = await _judged(run.settings, cases)
     with TemporaryDirectory(dir=private_folder(run.home.cache), ignore_cleanup_errors=True) as folder:
         copy = str(Path(folder) / "memory.db")
+        # What it prints on stderr becomes the message of an error.
         words = [*program(replace(run.settings, verbose=False)), "copy"]
         done = await anyio.run_process(
             [*words, "--", run.settings.memory_place, copy],

@@ -245,7 +245,7 @@ def _confirms_start(run: Invocation, config: ServerConfig) -> bool:
 
 def _find(run: Invocation, name: str) -> ServerConfig:
     """Raises UnknownServer."""
-    return UnknownServer.find(name, read_configs(run.home.config / USER_FILE))
+    return UnknownServer.look_up(name, read_configs(run.home.config / USER_FILE))
 
 
 def _file(run: Invocation, scope: str) -> Path:

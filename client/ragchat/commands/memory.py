@@ -124,13 +124,13 @@ async def reembed(run: Invocation) -> None:
             done = await memory.reembed(on_progress)
     kept = done.chunks - done.computed
     others = f"; {kept:,} had embeddings of it already" if kept > 0 else ""
-    kept_ones = (
+    advice = (
         f"The old embeddings of {done.kept_embedder} are kept ({done.kept_bytes:,} bytes). To go back, "
         "set that embedder and run this command again: it embeds only newer chunks. "
         "`ragchat memory reembed --discard` deletes them."
     )
     sentence = f"Embedded {counted(done.computed, 'chunk')} with {done.embedder}{others}."
-    console.result(done, sentence, notes=[kept_ones] if done.kept_embedder else [])
+    console.result(done, sentence, notes=[advice] if done.kept_embedder else [])
 
 
 async def verify(run: Invocation) -> int:

@@ -58,7 +58,7 @@ def ls(run: Invocation) -> None:
 def show(run: Invocation) -> None:
     name = run.arguments.name
     files = _roles(run) | {name: path for name, (path, _) in templates(run).items()}
-    path = str(UnknownPrompt.find(name, files))
+    path = str(UnknownPrompt.look_up(name, files))
     text = text_of(path, f"the prompt {name}")
     run.console.result({"name": name, "path": path, "text": text}, text, notes=[f"This is the file {path}"])
 

@@ -107,7 +107,7 @@ class InjectReport(Struct):
         return sum(document.chunks for document in self.documents)
 
     def public(self) -> dict[str, Any]:
-        """The shape of `ragchat inject --json`."""
+        """The shape of `ragchat inject --json`, and of `source add --json` with its `sources`."""
         return {
             **({} if self.sources is None else {"sources": self.sources}),
             "documents": self.documents,

@@ -133,4 +133,4 @@ def named(name: str, found: Sequence[Choice], settings: Settings) -> Choice:
     if name.startswith((".", "~", os.sep)) or Path(name).is_absolute():
         folder = str(user_path(name))
         return Choice(folder, "a folder", _changes("fastembed", folder))
-    raise UnknownEmbedder.among(name, names)
+    raise UnknownEmbedder.with_nearest(name, names)

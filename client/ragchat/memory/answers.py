@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -23,8 +23,10 @@ from ragmcp.errors import (
 )
 from ragmcp.http.errors import HttpRefused
 from ragmcp.protocol.schema.content import EmbeddedResource, ResourceContents, TextContent
-from ragmcp.protocol.schema.prompts import GetPromptResult
 from ragmcp.protocol.schema.tools import ToolCallResult
+
+if TYPE_CHECKING:
+    from ragmcp.protocol.schema.prompts import GetPromptResult
 
 T = TypeVar("T")
 

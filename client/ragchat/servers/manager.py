@@ -70,7 +70,7 @@ class ServerManager(AsyncContextManagerMixin):
 
     def server(self, name: str) -> ManagedServer:
         """Raises UnknownServer."""
-        return UnknownServer.find(name, self.servers)
+        return UnknownServer.look_up(name, self.servers)
 
     def connection(self, name: str) -> Connection:
         """One of the other servers. Raises UnknownServer, MemoryNotConfigurable."""

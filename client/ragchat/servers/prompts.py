@@ -107,7 +107,7 @@ def chosen(name: str, prompts: Iterable[Prompt], *, offline: bool) -> Prompt:
     known = {one.name: one for one in prompts}
     of_server = ":" in name  # without a model, no other server is started
     if name not in known and not (offline and of_server):
-        raise UnknownPrompt.among(name, known)
+        raise UnknownPrompt.with_nearest(name, known)
     if offline and name not in _OFFLINE_PROMPTS:
         raise PromptNeedsModel(name)
     return known[name]

@@ -81,4 +81,4 @@ def read_recipes() -> dict[str, Recipe]:
 
 def find_recipe(name: str) -> Recipe:
     """Raises RecipeUnknown."""
-    return RecipeUnknown.find(name, read_recipes())
+    return RecipeUnknown.look_up(name, read_recipes())

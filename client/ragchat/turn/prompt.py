@@ -96,7 +96,7 @@ def _read(name: str, file: str) -> str:
 
 def load_role(name: str, settings: Settings) -> str:
     """The text of a role. Raises UnknownRole, PromptUnreadable."""
-    path = UnknownRole.find(name, role_files(settings.home.config / ROLES))
+    path = UnknownRole.look_up(name, role_files(settings.home.config / ROLES))
     return text_of(str(path), f"the role {name}")
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -50,35 +51,35 @@ async def take_turn(
     Raises ModelError; offline also MemoryUnavailable and MemoryTimedOut.
     """
     created_at = utc_now()
-    taking = _Taking(history, memory, limits, emit)
+    ongoing = _OngoingTurn(history, memory, limits, emit)
     if answerer is None:
-        query, retrieval, answer = await taking.offline(question)
+        query, retrieval, answer = await ongoing.quote_memory(question)
     elif attached:
         query, retrieval = "", Retrieval(list(attached))
         grounding = Grounding.of_attached(attached)
-        answer = await generate(question, history, grounding, answerer, limits, taking.emit)
+        answer = await generate(question, history, grounding, answerer, limits, ongoing.emit)
     else:
-        query, retrieval, answer = await taking.with_model(question, answerer)
-    taking.time("total")
+        query, retrieval, answer = await ongoing.ask_model(question, answerer)
+    ongoing.time("total")
     return Turn(
         turn_id=secrets.token_hex(6),
         session_id=session_id,
         question=question,
         answer=answer,
-        timings=taking.timings,
+        timings=ongoing.timings,
         created_at=created_at,
         trace=Trace(
             query,
             len(history) - answer.dropped_turns,
-            taking.notices,
+            ongoing.notices,
             len(answerer.images) if answerer else 0,
         ),
         corrections=dict(retrieval.corrections),
     )
 
 
-class _Taking:
-    """One turn while it is taken. Events are forwarded to `emit`; its notices and times are recorded."""
+class _OngoingTurn:
+    """Forwards events to `emit`, and records the notices and times of the turn."""
 
     def __init__(self, history: Sequence[Turn], memory: Memory, limits: TurnLimits, emit: Emit) -> None:
         self.notices: list[str] = []
@@ -99,7 +100,7 @@ class _Taking:
             self.notices.append(event.text)
         self._emit(event)
 
-    async def offline(self, question: str) -> tuple[str, Retrieval, Answer]:
+    async def quote_memory(self, question: str) -> tuple[str, Retrieval, Answer]:
         """The query, what it found, and the answer, which quotes it, or replies to small talk."""
         history, memory, limits = self._history, self._memory, self._limits.retrieval
         reply = small_talk(question)
@@ -123,7 +124,7 @@ class _Taking:
         self.emit(Shown(answer))
         return query, retrieval, answer
 
-    async def with_model(self, question: str, answerer: Answerer) -> tuple[str, Retrieval, Answer]:
+    async def ask_model(self, question: str, answerer: Answerer) -> tuple[str, Retrieval, Answer]:
         """The query, what it found, and the answer of the model."""
         history = self._history
         seconds = 0.0 if small_talk(question) else self._limits.rewrite_seconds
@@ -159,7 +160,7 @@ class _Taking:
         if not seconds or not (self._history and depends(question)):
             return Rewriting()
         before, prompt = self._history[-1], answerer.prompts.standalone
-        return await self._rephrased(standalone(question, before, answerer.model, prompt, seconds))
+        return await self._rephrase(partial(standalone, question, before, answerer.model, prompt, seconds))
 
     async def _ground(
         self, question: str, query: str, retrieval: Retrieval, answerer: Answerer, seconds: float
@@ -173,16 +174,17 @@ class _Taking:
         is_weak = grounding.state is not Closeness.GROUNDED and not retrieval.empty and not retrieval.failure
         if not (is_weak and seconds):
             return grounding, Rewriting()
-        rewriting = await self._rephrased(rewrite(query, answerer.model, answerer.prompts.rewrite, seconds))
+        prompt = answerer.prompts.rewrite
+        rewriting = await self._rephrase(partial(rewrite, query, answerer.model, prompt, seconds))
         if rewriting.wordings:
             retrieval = await search_again(memory, retrieval, rewriting.wordings, limits)
             grounding = await judge_passages(question, query, retrieval, memory, limits.seconds)
         return grounding, rewriting
 
-    async def _rephrased(self, asking: Awaitable[Rewriting]) -> Rewriting:
-        """What the model says when it is asked for other words; without an answer, the user sees why."""
+    async def _rephrase(self, ask: Callable[[], Awaitable[Rewriting]]) -> Rewriting:
+        """Ask the model for other words, and say why if it gives none."""
         self.emit(Rephrasing())
-        rewriting = await asking
+        rewriting = await ask()
         if rewriting.failure:
             self.emit(Notice(rewriting.failure))
         return rewriting

@@ -44,8 +44,8 @@ _SIGNED_IN = (
 _NOT_STORED = {"cache-control": "no-store"}
 _NO_KEY = "This address is not accepted: it has been used, is of an earlier start, or is incomplete."
 _NO_PAGE = "Other programs are served at /v1. The page is not: start `ragchat web` without --api-only."
-# The addresses of views that need scripts; the other two, search and reading, work without.
 PARTS = (changes, evaluation, library, map, plain, reading, search, sessions, setup, sources, turns, uploads)
+# The addresses of views that need scripts; the other two, search and reading, work without.
 VIEWS = ("/", "/sessions/{id}", "/notebooks/{name}", "/library", "/map", "/evaluation", "/setup")
 
 
