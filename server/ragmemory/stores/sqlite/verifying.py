@@ -181,16 +181,13 @@ async def _fulltext(connection: aiosqlite.Connection, report: _Report) -> None:
 
 
 async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
-    number = damaged = 0
+    damaged = 0
     remedy = "Inject it again, or put a backup of the file in its place."
-    while page := list(
-        await connection.execute_fetchall(
-            "SELECT number, uri, digest, chunks, metadata FROM documents"
-            " WHERE number > ? AND hidden = 0 ORDER BY number LIMIT ?",
-            [number, _PAGE],
-        )
-    ):
-        number = page[-1][0]
+    documents = (
+        "SELECT number, uri, digest, chunks, metadata FROM documents"
+        " WHERE number > ? AND hidden = 0 ORDER BY number LIMIT ?"
+    )
+    async for page in _pages(connection, documents, _PAGE):
         texts = await _texts(connection, [row[0] for row in page])
         for uri in await to_thread.run_sync(_differing, page, texts):
             damaged += 1
@@ -198,6 +195,16 @@ async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
                 report(f"The document {uri} is damaged. {remedy}")
     if damaged > _NAMED:
         report(f"{damaged - _NAMED:,} more documents are damaged. {_BACKUP}")
+
+
+async def _pages(connection: aiosqlite.Connection, sql: str, size: int) -> AsyncIterator[list[sqlite3.Row]]:
+    """The rows of a statement in pages; its first column is above its first parameter, and orders them."""
+    after = 0
+    while page := list(await connection.execute_fetchall(sql, [after, size])):
+        if page[-1][0] <= after:  # In a damaged table: the same rows would come again and again.
+            raise sqlite3.DatabaseError("their order is damaged")
+        after = page[-1][0]
+        yield page
 
 
 async def _texts(connection: aiosqlite.Connection, numbers: Sequence[int]) -> dict[int, list[bytes]]:
@@ -259,16 +266,13 @@ async def _embeddings(connection: aiosqlite.Connection, report: _Report) -> None
     if not dimensions.isdecimal():
         report(f"The number of dimensions is stored as {dimensions!r}. {_BACKUP}")
         return
-    after = count = 0
-    while page := list(
-        await connection.execute_fetchall(
-            "SELECT chunk_id, vector FROM chunks CROSS JOIN documents ON number = document"
-            " LEFT JOIN embeddings USING(chunk_id)"
-            " WHERE chunk_id > ? AND hidden = 0 ORDER BY chunk_id LIMIT ?",
-            [after, _PAGE_OF_EMBEDDINGS],
-        )
-    ):
-        after = page[-1][0]
+    count = 0
+    vectors = (
+        "SELECT chunk_id, vector FROM chunks CROSS JOIN documents ON number = document"
+        " LEFT JOIN embeddings USING(chunk_id)"
+        " WHERE chunk_id > ? AND hidden = 0 ORDER BY chunk_id LIMIT ?"
+    )
+    async for page in _pages(connection, vectors, _PAGE_OF_EMBEDDINGS):
         sound = await to_thread.run_sync(are_sound, [row[1] for row in page], int(dimensions))
         count += sound.count(False)
     if count:
@@ -279,15 +283,11 @@ async def _embeddings(connection: aiosqlite.Connection, report: _Report) -> None
 
 
 async def _journal(connection: aiosqlite.Connection, report: _Report) -> None:
-    seq = 0
-    while page := list(
-        await connection.execute_fetchall(
-            "SELECT seq, uri, before_metadata, before_text, before_document FROM journal"
-            " WHERE seq > ? AND before_text IS NOT NULL ORDER BY seq LIMIT ?",
-            [seq, _PAGE],
-        )
-    ):
-        seq = page[-1][0]
+    entries = (
+        "SELECT seq, uri, before_metadata, before_text, before_document FROM journal"
+        " WHERE seq > ? AND before_text IS NOT NULL ORDER BY seq LIMIT ?"
+    )
+    async for page in _pages(connection, entries, _PAGE):
         for entry, uri, metadata, text, number in page:
             is_sound = _is_metadata(metadata, _text(uri)) and _is_utf8(text)
             if not is_sound or (number is not None and not await _is_hidden(connection, number)):

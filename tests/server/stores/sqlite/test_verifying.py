@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from anyio import fail_after
 
 from ragcommon.contract.maintenance import Verified
 from ragcommon.sqlite.wal import identity
@@ -146,6 +147,21 @@ async def test_a_damaged_table_is_named_and_the_others_are_checked_all_the_same(
     found = await verified(path)
     assert any(problem.startswith("The table embeddings is damaged: ") for problem in found.problems)
     assert any(problem.startswith("The document u4 is damaged.") for problem in found.problems)
+
+
+async def test_a_check_ends_also_where_rows_come_again_and_again(tmp_path: Path) -> None:
+    store = store_at(path := tmp_path / "m.db", 5, 100)
+    await store.write([write_of("text", {"uri": f"u{i}"}) for i in range(3)], EMBEDDER)
+    await store.engine.close()
+    page = root_page(path, "documents")
+    header = content_of(path)[(page - 1) * PAGE :][:8]
+    # Each row begins where the page is empty: it has the number 0, whichever is looked for.
+    overwrite(path, page, header + b"\x01\x00" * 3)
+    with fail_after(30):
+        found = await verified(path)
+    assert "Documents cannot be read: their order is damaged. Put a backup of the file in its place." in (
+        found.problems
+    )
 
 
 async def test_a_damaged_index_is_named_as_what_a_repair_builds_again(path: Path) -> None:
