@@ -210,9 +210,9 @@ class NamedMemories:
                 memory.close()
         self._entries = entries
         self._tokens = {
-            (name, token.sha256): token.right
+            (name, token.sha256): (token.right, owner)
             for name, (entry, _) in entries.items()
-            for token in entry.tokens.values()
+            for owner, token in entry.tokens.items()
         }
         for waiting, grant in [*self._waiting.items()]:
             if not self._is_valid(grant):
@@ -231,7 +231,8 @@ class NamedMemories:
             raise Unauthorized("none was sent", metadata)
         token = bearer_token(authorization)
         user = digest = token_digest(token)
-        right, until, reason = self._tokens.get((name, digest)), inf, "the token sent is wrong"
+        right, owner = self._tokens.get((name, digest), (None, ""))
+        until, reason = inf, "the token sent is wrong"
         if right is None and self.issuer is not None and token.count(".") == 2:
             from ragmemory.http.issuer import InvalidToken
 
@@ -245,16 +246,19 @@ class NamedMemories:
                     raise InsufficientScope("this memory", "read", metadata)
                 until = anyio.current_time() + ends - time.time()
                 if subject:  # A client renews its token during a session.
-                    user = f"subject {subject}"
+                    user, owner = f"subject {subject}", subject
         grant = Grant(name, right or "read", digest, until)
         if right is None or not self._is_valid(grant):
             raise Unauthorized(reason, metadata)
         scope[GRANT], scope[USER] = grant, user
+        if owner:  # For the log of the memory: behind a proxy, all clients have its address.
+            scope["client"] = owner, (scope.get("client") or ("", 0))[1]
 
     def _is_valid(self, grant: Grant) -> bool:
         if not grant.digest:
             return grant.memory in self._entries and anyio.current_time() < grant.until
-        return self._tokens.get((grant.memory, grant.digest)) == grant.right
+        right, _ = self._tokens.get((grant.memory, grant.digest), (None, ""))
+        return right == grant.right
 
     def _resource(self, name: str) -> str:
         return f"{self._root}{PATH}{quote(name, safe='')}"

@@ -17,7 +17,7 @@ class Origin(Struct, frozen=True):
     client: str = ""
     session: str = ""
     group: str = ""  # the writes of one load or one removal, which are undone together; "": undone alone
-    host: str = ""  # the address of its machine; "" for this one's pipes
+    host: str = ""  # the address of its machine, or the owner of its token; "" for this one's pipes
 
 
 class Entry(Struct, frozen=True):

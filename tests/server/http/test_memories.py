@@ -124,6 +124,20 @@ def test_another_scheme_or_two_tokens_are_refused(team: Team) -> None:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
+def test_the_journal_names_the_owner_of_a_token_not_the_address_that_a_proxy_shares(
+    tmp_path: Path, revision: str
+) -> None:
+    with team_memory(tmp_path, *EVERYTHING) as team:
+        for uri, right in (("a", "write"), ("b", "also")):
+            with team.host("notes", right, revision) as speaker:
+                speaker.call("Inject", text=f"Text of {uri}.", metadata={"uri": uri})
+                entries = speaker.call("list_journal")["structuredContent"]["entries"]
+        origins = {entry["uri"]: entry["origin"] for entry in entries}
+        assert (origins["a"]["host"], origins["b"]["host"]) == ("owner-1", "owner-3")
+        assert origins["a"]["session"] != origins["b"]["session"]
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
 def test_what_one_memory_holds_is_in_no_other(tmp_path: Path, revision: str) -> None:
     text = "The wombat digs at midnight."
     with team_memory(tmp_path, "-v", *EVERYTHING) as team:
