@@ -98,6 +98,7 @@ def test_what_a_server_asks_at_the_prompt_leaves_the_typed_line_as_it_is(
         asking.ask(FORM)
         chat.wait_for(r"(?s)(^name:.*){3}")
         chat.press("Ad")
+        chat.wait_for(r"(?s)(^name:.*){2}^name: Ad$")  # What is typed later is for the line below.
         asking.end()
         chat.wait_for(rf"(?s)(^name:.*){{3}}{LINE}")
         chat.type(" tea?\r")
