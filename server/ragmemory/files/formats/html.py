@@ -284,8 +284,7 @@ class _Blocks:
     prefix: str = ""  # list marker of the open block
     quoted: int = 0  # nesting depth of blockquotes
     lists: list[int] = field(default_factory=list)  # the last number of each enclosing list; -1 for bullets
-    term: int = 0  # how many blocks there are up to the last term of a list of definitions; 0 for none
-    defines: bool = False  # in the text below that term
+    term: int = 0  # how many blocks there are up to a term whose definition may follow; 0 for none
 
     def end(self) -> None:
         """End the open block."""
@@ -296,8 +295,8 @@ class _Blocks:
             return
         block = f"{'  ' * (len(self.lists) - 1)}{self.prefix}{text}"
         is_item = bool(self.lists and self.prefix)
-        if defines := self.defines and not (is_item or self.quoted) and self.term == len(self.done):
-            block, self.defines = "  " + block.replace("\n", "\n  "), False
+        if defines := 0 < self.term == len(self.done) and not (is_item or self.quoted):
+            block, self.term = "  " + block.replace("\n", "\n  "), 0
         self._append(block, joined=defines or (is_item and bool(self.done) and _is_item(self.done[-1][0])))
         self.prefix = ""
 
@@ -380,12 +379,12 @@ class _Blocks:
             self.walk(node, depth + 1)
             self.end()
             self.prefix = ""
-        elif tag in ("dt", "dd"):
-            self.term, self.defines = (self.term, True) if tag == "dd" else (0, False)
+        elif tag in ("dt", "dl"):
+            self.term = 0
             self.walk(node, depth + 1)
             self.end()
             is_text = bool(self.done) and self.done[-1][-1][:1] not in "#|>`"
-            self.term, self.defines = len(self.done) if tag == "dt" and is_text else 0, False
+            self.term = len(self.done) if tag == "dt" and is_text else 0
         elif tag == "blockquote":
             self.quoted += 1
             self.walk(node, depth + 1)
