@@ -58,9 +58,10 @@ def read(path: Path, data: bytes) -> FileText:
     content = xml(archive, "content.xml", KIND)
     body = next((one for one in content.iter() if local(one.tag) == "body"), content)
     document = next((one for one in body if local(one.tag) in ("spreadsheet", "presentation")), body)
-    hidden = {attribute(one, "name") for one in _styles(content) if _hides(one)}
+    own = _styles(content)
     named = _styles(xml(archive, "styles.xml", KIND)) if "styles.xml" in archive.namelist() else []
-    lists = _Lists([*_styles(content), *named])
+    hidden = {attribute(one, "name") for one in own if _hides(one)}
+    lists = _Lists([*own, *named])
     notes, first = list[str](), ""
     if local(document.tag) == "spreadsheet":
         builder = TextBuilder()
@@ -70,7 +71,7 @@ def read(path: Path, data: bytes) -> FileText:
         first = _add_slides(document, hidden, lists, builder, notes)
     else:
         builder = TextBuilder(by_paragraph=True, notes=_notes(content))
-        styles = {attribute(one, "name"): one for one in [*named, *_styles(content)]}
+        styles = {attribute(one, "name"): one for one in [*named, *own]}
         titles = {
             TITLE,
             *(name for name, one in styles.items() if attribute(one, "parent-style-name") == TITLE),

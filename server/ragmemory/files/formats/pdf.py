@@ -109,10 +109,10 @@ def read(path: Path, data: bytes) -> FileText:
         pages[number] = _without(pages[number], head)
     texts = [page.text for page in pages]
     keys = repeated(texts)
-    heads: dict[int, list[str]] = defaultdict(list)
-    for number, head in repeated_numbers(texts, keys):
-        heads[number].append(head)
     pages = [_without_repeated(page, keys) for page in pages]
+    heads: dict[int, list[str]] = defaultdict(list)
+    for number, head in repeated_numbers(texts, keys, [page.text for page in pages]):
+        heads[number].append(head)
     lines = [page.lines for page in pages]
     title = title_of(lines)
     found = headings(lines, outline, title)

@@ -86,21 +86,24 @@ def without_repeated(lines: Sequence[T], keys: set[str], text_of: Callable[[T], 
     return [line for n, line in enumerate(lines) if not (n in edges and _key(text_of(line)) in keys)]
 
 
-def repeated_numbers(pages: Sequence[str], keys: set[str]) -> Iterator[tuple[int, str]]:
+def repeated_numbers(
+    pages: Sequence[str], keys: set[str], others: Sequence[str]
+) -> Iterator[tuple[int, str]]:
     """The running headers and footers with a number that stays the same, such as that of a policy.
 
-    These come with the first page that has them, unless another line says the same.
+    These come with the first page that has them, unless a line of `others` says the same: the pages without
+    what is repeated.
     """
     seen: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for page, text in enumerate(pages):
         for line in dict.fromkeys(_edges(text)):
             if _key(line) in keys:
                 seen[FEW_DIGITS.sub("0", line)].append((page, line))
-    others = {row for text in pages for row in without_repeated(text.split("\n"), keys, str)}
+    said = {line for text in others for line in text.split("\n")}
     for form, found in seen.items():
         lines = {line for _, line in found}
         is_number = MANY_DIGITS.search(form) or (len(lines) == 1 and DIGITS.search(form))
-        if is_number and len(found) >= MIN_PAGES and not lines & others:
+        if is_number and len(found) >= MIN_PAGES and not lines & said:
             yield found[0]
 
 
