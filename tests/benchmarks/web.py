@@ -49,7 +49,8 @@ WATCH = """() => {
     requestAnimationFrame(() => spans.push(performance.now() - from));
   }).observe(list, { childList: true });
 }"""
-PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+# Falsy until then.
+PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
 
 def run() -> None:
@@ -108,7 +109,7 @@ async def first_paint(page: Page, origin: str) -> None:
             await page.goto(origin + view)
             await page.locator(ready).first.wait_for()
             usable.append((time.perf_counter() - began) * 1e3)
-            painted.append(await page.evaluate(PAINTED))
+            painted.append(await (await page.wait_for_function(PAINTED)).json_value())
         rows.append([view, f"{statistics.median(painted):.0f}", f"{statistics.median(usable):.0f}"])
     table(
         f"From the address to the page (medians of {TIMES}, ms)", ["view", "first paint", "can be used"], rows
