@@ -116,6 +116,11 @@ def is_bibtex(uri: str) -> bool:
     return _extension(uri) == "bib"
 
 
+def is_known_text(uri: str) -> bool:
+    """Whether the extension is known as that of texts."""
+    return _extension(uri) in _PLAIN or _extension(uri) in _MEDIA_TYPES
+
+
 def media_type(uri: str, stated: object = None) -> str:
     """The media type of a document's text: as stated in its metadata, else by its extension.
 

@@ -247,6 +247,9 @@ async def test_an_unreadable_file_is_reported_with_its_actual_format(tmp_path: P
     (path := tmp_path / "a.md").write_bytes(archive({"b.png": b"\0"}))
     with pytest.raises(NotText, match="is an archive, not what its name says, and has files that were not"):
         await parsed(read, path)
+    path = path.rename(tmp_path / "a.kra")  # This name says nothing.
+    with pytest.raises(NotText, match="is an archive, and has files that were not"):
+        await parsed(read, path)
 
 
 def test_without_the_content_the_extension_chooses_the_parser_in_either_case() -> None:

@@ -18,6 +18,7 @@ from ragmemory.files.formats.archives import OLE
 from ragmemory.files.formats.bookmarks import BOOKMARKS
 from ragmemory.files.formats.clippings import CLIPPINGS
 from ragmemory.files.formats.file_text import FileText
+from ragmemory.ingest.documents import is_known_text
 
 # Extensions by module. All other files are text.
 _MODULES = {
@@ -106,7 +107,8 @@ def read(path: Path, data: bytes) -> FileText:
     kinds = KINDS | MARKUP
     says_kind = path.suffix and path.parent.name not in MAILDIR
     if says_kind and data.strip() and module != named and (module in kinds or named in KINDS):
-        note = f"is {kinds.get(module, 'text')}, not what its name says"
+        is_known = path.suffix.lower() in _MODULES or is_known_text(path.name)
+        note = f"is {kinds.get(module, 'text')}{', not what its name says' if is_known else ''}"
     try:
         found: FileText = import_module(f"ragmemory.files.formats.{module}").read(path, data)
     except NotText as error:
