@@ -97,6 +97,7 @@ class Search:
         attempts: int = _ATTEMPTS,
     ) -> QueryResult:
         if not await self._indexing.bring_up_to_date():
+            await self._store.documents.ensure_empty()
             return QueryResult([], empty=True)
         searched = self._state
         notices: list[str] = []

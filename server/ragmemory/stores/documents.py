@@ -18,6 +18,7 @@ from ragmemory.stores import chunks, journal, parts
 from ragmemory.stores.engine import StorePart
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.values import decode_metadata
+from ragmemory.stores.writing import REMOVED, STAGED
 from ragmemory.types.documents import DocumentOrder, DocumentText, StoredFile
 
 _INFO = (
@@ -53,7 +54,10 @@ class DocumentStore(StorePart):
         *,
         descending: bool = False,
     ) -> tuple[list[DocumentInfo], int]:
-        """A page of the documents that match a filter, and how many match in all. Raises BadArgument."""
+        """A page of the documents that match a filter, and how many match in all. Raises BadArgument.
+
+        Raises MemoryDamaged if there are no documents although there are passages.
+        """
         condition, parameters = compile_filter(filter or {}, self._engine.dialect)
         direction = "DESC" if descending else "ASC"
         order_by = f"ORDER BY {order} {direction}, uri"
@@ -67,8 +71,17 @@ class DocumentStore(StorePart):
         [(total,)] = await self._engine.read(
             f"SELECT count(*) FROM documents WHERE hidden = 0 AND {condition}", parameters
         )
+        if not total and not filter:
+            await self.ensure_empty()
         # One that was added between the two statements is on no page after an empty one.
         return [self._info(row) for row in rows], total if rows or not limit else min(total, offset)
+
+    async def ensure_empty(self) -> None:
+        """Raises MemoryDamaged if it only seems to be empty: SQLite may find no rows in a damaged table."""
+        known = f"SELECT number FROM documents WHERE hidden IN (0, {STAGED}, {REMOVED})"
+        if await self._engine.read(f"SELECT 1 FROM chunks WHERE document NOT IN ({known}) LIMIT 1"):
+            reason = "there are passages of documents that it does not have"
+            raise MemoryDamaged(self._engine.place, reason, "the table documents")
 
     async def folders(self, place: str) -> tuple[list[DocumentFolder], int]:
         """The folders below a place, and the number of documents in the place itself.

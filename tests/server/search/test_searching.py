@@ -18,6 +18,7 @@ from ragcommon.contract.search import Comparison
 from ragmemory.errors import (
     BadArgument,
     EmbedderUnavailable,
+    MemoryDamaged,
 )
 from ragmemory.search import searching
 from ragmemory.service import MemoryService
@@ -171,6 +172,15 @@ async def test_an_empty_memory_gives_an_empty_result_without_any_embedder(
     embedder.is_down = True
     found = await memory.search.query("anything", 8)
     assert (found.hits, found.notice) == ([], "")
+
+
+async def test_a_memory_without_its_documents_is_not_called_empty(tmp_path: Path) -> None:
+    async with service_for(tmp_path, SwitchableEmbedder()) as memory:
+        await put(memory, FOX)
+        with closing(sqlite3.connect(tmp_path / "memory.db")) as db, db:
+            db.execute("DELETE FROM documents")  # Without foreign keys, which SQLite checks only on request.
+        with pytest.raises(MemoryDamaged, match="is damaged at the table documents"):
+            await memory.search.query("Which animal jumps?", 8)
 
 
 @pytest.mark.parametrize(

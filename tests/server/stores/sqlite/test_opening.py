@@ -263,6 +263,21 @@ async def test_a_damaged_memory_is_named_so(tmp_path: Path) -> None:
             await store.stats()
 
 
+async def test_a_memory_whose_documents_are_overwritten_is_not_empty_but_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    async with opened(path) as store:
+        await put(store, "one")
+    with closing(sqlite3.connect(path)) as db:
+        pages = db.execute("SELECT type, rootpage FROM sqlite_schema WHERE tbl_name = 'documents'").fetchall()
+    with path.open("r+b") as file:
+        for kind, page in pages:
+            file.seek((page - 1) * 4096)
+            file.write((b"\x0d" if kind == "table" else b"\x0a") + b"\0\0\0\0\x10\0\0")  # a page without entries
+    async with opened(path) as store:
+        with pytest.raises(MemoryDamaged, match="is damaged at the table documents"):
+            await store.documents.page(1)
+
+
 async def test_who_holds_the_write_lock_for_too_long_is_reported(tmp_path: Path) -> None:
     async with opened(tmp_path / "m.db", busy_seconds=0.05) as store:
         with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
