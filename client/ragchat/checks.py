@@ -234,7 +234,9 @@ async def memory_server(settings: Settings) -> AsyncIterator[Check]:
     yield Check("memory server", "ok", f"{size}; {way} {times}")
     yield sources_check(sources)
     if found.notice:
-        yield Check("embedder", "fault", found.notice)
+        yield Check(
+            "search", "fault", found.notice
+        )  # It names what is away: an embedder, an index, a reranker.
     elif stats.documents:
         hint = BETTER_HINT if stats.embedder.startswith("local:") else ""
         yield Check("embedder", "ok", stats.embedder, hint)

@@ -267,6 +267,18 @@ def test_the_doctor_finds_an_embedder_that_is_away_also_while_memory_is_empty(tm
     assert ragchat("memory", "stats", "--json").json["documents"] == 0
 
 
+def test_what_a_search_lacks_is_named_by_the_doctor_as_that(tmp_path: Path) -> None:
+    with embeddings_server() as embedder:
+        options = {"RAGCHAT_EMBEDDER_KIND": "openai", "RAGCHAT_EMBEDDER_RETRIES": "0"}
+        ragchat = program_in(tmp_path, RAGCHAT_EMBEDDER_BASE_URL=embedder.url, **options)
+        (ragchat.folder / "tea.md").write_text("Tea is hot.\n", encoding="utf-8")
+        assert ragchat("inject", ".").code == 0
+    done = ragchat("doctor", "--json")
+    [fault] = [check for check in done.json["checks"] if check["status"] == "fault"]
+    assert (done.code, fault["name"]) == (1, "search")
+    assert fault["detail"].startswith("Searched by words alone. The embedder openai:")
+
+
 def test_an_error_of_our_own_is_in_the_log_and_not_on_the_screen(ragchat: Program) -> None:
     blocked = ragchat.home / "data"
     ragchat.home.mkdir()
