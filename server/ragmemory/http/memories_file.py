@@ -69,7 +69,7 @@ class UnknownMemory(SettingsError):
     file: str
     code = "SETTINGS_INVALID"
     sentence = "There is no memory {name!r} in {file}."
-    hint = 'Add it there first: a line [{name}], and below it path = "{name}.db".'
+    hint: str = 'Add it there first: a line [{name}], and below it path = "{name}.db".'
 
 
 class NotInserted(SettingsError):
@@ -166,6 +166,8 @@ def make_token(path: Path, settings: Settings, memory: str, owner: str, right: R
         content = _content(path)
         known = _parse(path, content, settings)
         if memory not in known:
+            if not NAME.fullmatch(memory):
+                raise UnknownMemory(memory, str(path), f"It cannot be the name of one: {MEMORY_FORM}.")
             raise UnknownMemory(memory, str(path))
         secret = secrets.token_urlsafe(32)
         token = Token(right, token_digest(secret))

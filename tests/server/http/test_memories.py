@@ -24,6 +24,7 @@ from ragconfig.settings import load_settings
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.limits import HttpLimits
 from ragmemory.http.memories import NamedMemories, NamedMemory
+from ragmemory.http.memories_file import MEMORY_FORM
 from ragmemory.mcp.toolsets import ALL
 from tests.support.http_memory import MODERN, PLAIN_HTTP, Host, host
 from tests.support.processes import LONGEST_SECONDS, memory_environment, run_memory
@@ -601,6 +602,11 @@ def test_a_new_token_leaves_the_mode_of_the_file_as_it_is(tmp_path: Path) -> Non
     ("content", "arguments", "sentence"),
     [
         (NOTES, ["plans", "anne"], "There is no memory 'plans' in "),
+        (
+            NOTES,
+            ["a b", "anne"],
+            f"There is no memory 'a b' in {{file}}. It cannot be the name of one: {MEMORY_FORM}.",
+        ),
         (NOTES, ["notes", "an ne"], "The token of 'an ne' cannot be put into "),
         (NOTES + "tokens = {}\n", ["notes", "anne"], "The token of 'anne' cannot be put into "),
         (
@@ -621,6 +627,8 @@ def test_a_token_that_cannot_be_made_is_a_sentence(
     named = {} if content is None else {"RAGCHAT_HTTP_MEMORIES": str(file)}
     done = run_memory(tmp_path, "token", *arguments, **named, RAGCHAT_LOG_FORM="json")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(sentence)  # A person reads it: it is no line of a log.
+    assert done.stderr.startswith(
+        sentence.replace("{file}", str(file))
+    )  # A person reads it: it is no line of a log.
     assert "sha256" not in done.stderr  # The token of that digest is not shown.
     assert file.read_text(encoding="utf-8") == (content or "")
