@@ -52,6 +52,9 @@ CONVERSATIONS = {
     "WhatsApp on iOS": talk("\u200e[03.05.24, 10:42:13] Anna:", "[03.05.24, 10:43:59] ~ Ben:"),
     "time only": talk("10:42 Anna:", "10:43 Ben:"),
     "time after the name": talk("Anna (10:42):", "Ben (10:43):"),
+    "Zoom": talk(
+        "10:42:13 From Anna Roe (she/her) to Everyone:", "10:43:59\t From  Ben  to  Anna(Direct Message) :"
+    ),
     "Chinese": talk("[2024-05-03 10:42] 安娜:", "[2024-05-03 10:43] 本:"),
 }
 
