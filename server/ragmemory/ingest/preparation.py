@@ -114,6 +114,9 @@ class Preparation:
                 staged = added
                 self._indexing.note_write(len(chunks))
                 await self._indexing.keep_up()
+                if write.on_progress:
+                    done, total = chunks[-1].end, len(write.document.text)
+                    await write.on_progress(done, total, f"{done:,} of {total:,} characters")
         except BaseException:
             await self.abandon(staged)
             raise

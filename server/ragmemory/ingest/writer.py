@@ -17,6 +17,7 @@ from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
+from ragmemory.stores.engine import OnProgress
 from ragmemory.stores.store import Store
 from ragmemory.types.writes import Document, Write
 
@@ -64,18 +65,24 @@ class Writer:
         )
 
     async def inject(
-        self, text: str, metadata: Metadata, origin: Origin, stamp: str = "", places: Sequence[Place] = ()
+        self,
+        text: str,
+        metadata: Metadata,
+        origin: Origin,
+        stamp: str = "",
+        places: Sequence[Place] = (),
+        on_progress: OnProgress | None = None,
     ) -> Injected:
         """Store a document, or its new version; return when it is on the disk.
 
-        `stamp` identifies the state of the source file; `places` are ordered by line. Raises BadArgument,
-        EmbedderUnavailable, EmbedderMismatch.
+        `stamp` identifies the state of the source file; `places` are ordered by line. Only long
+        documents report progress. Raises BadArgument, EmbedderUnavailable, EmbedderMismatch.
         """
         document = await _make(text, metadata)
         if stamp or places:
             machine = self._store.engine.machine if stamp else ""
             document = replace(document, stamp=stamp, machine=machine, places=list(places))
-        return await self.queue.submit(Write(document, origin))
+        return await self.queue.submit(Write(document, origin, on_progress=on_progress))
 
     async def idle(self) -> None:
         """Return when nothing is waiting to be written."""

@@ -70,6 +70,8 @@ class Write(Struct, frozen=True):
     embeddings: list[Embedding] = []
     inputs: list[bytes] = []  # digests of what was embedded, to find the embeddings again; []: not stored
     staged: StagedDocument | None = None  # instead of chunks and embeddings
+    # Called with the characters of a long document that are stored, and all.
+    on_progress: Callable[[float, float | None, str | None], Awaitable[None]] | None = None
     known: dict[bytes, Embedding] = {}  # embeddings that need not be computed, by digests as in `inputs`
     undoes: int | None = None  # the journal entry that this write undoes
     edit: Edit | None = None

@@ -24,7 +24,6 @@ from ragcommon.contract.files import Ingestion
 from ragcommon.contract.history import Origin
 from ragcommon.files.folder import Folder
 from ragcommon.files.uris import path_of
-from ragcommon.text.places import Place
 from ragmemory.errors import (
     BadArgument,
     IngestionNotFound,
@@ -103,10 +102,7 @@ class Scripted(Writer):
         self.waiting = 0
         self.most = 0
 
-    async def inject(
-        self, text: str, metadata: Metadata, origin: Origin, stamp: str = "", places: Sequence[Place] = ()
-    ) -> Injected:
-        del origin, stamp, places
+    async def inject(self, text: str, metadata: Metadata, *_: object, **__: object) -> Injected:
         self.waiting += 1
         self.most = max(self.most, self.waiting)
         if self.waiting == IN_FLIGHT:
@@ -228,13 +224,10 @@ async def test_large_files_are_not_all_in_flight_at_once(
         write(tmp_path / "docs" / f"{number}.txt", "x" * (3000 if number == 5 else 300))
 
     class Slow(Scripted):
-        async def inject(
-            self, text: str, metadata: Metadata, origin: Origin, stamp: str = "", places: Sequence[Place] = ()
-        ) -> Injected:
-            del origin, stamp, places
+        async def inject(self, text: str, metadata: Metadata, *_: object, **__: object) -> Injected:
             self.waiting += len(text)
             self.most = max(self.most, self.waiting)
-            for _ in range(10):
+            for _turn in range(10):
                 await anyio.lowlevel.checkpoint()
             self.waiting -= len(text)
             return Injected(text, metadata["uri"], "added", 1)

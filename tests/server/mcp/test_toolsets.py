@@ -599,6 +599,19 @@ async def test_a_client_that_waits_for_an_ingestion_gets_its_progress(
     assert reports == sorted(set(reports))
 
 
+async def test_a_client_that_injects_a_long_text_gets_its_progress(client: Client) -> None:
+    text = "Steep the tea for three minutes.\n\n" * 40_000
+    reports = list[tuple[float, float | None]]()
+    arguments = {"text": text, "metadata": {"uri": "tea"}}
+    with anyio.fail_after(120):
+        await client.call_tool(
+            "Inject", arguments, timeout=120, on_progress=lambda done, total, _: reports.append((done, total))
+        )
+    assert len(reports) > 1
+    assert reports == sorted(set(reports))
+    assert reports[-1] == (len(text), len(text))
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

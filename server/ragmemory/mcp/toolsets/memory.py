@@ -121,7 +121,9 @@ def memory_tools(memory: Memory) -> list[Tool]:
             await call.background()
         service = await memory()
         metadata = await with_own_uri(service, metadata or {})
-        injected = await service.writer.inject(text, metadata, origin_of(call, group))
+        injected = await service.writer.inject(
+            text, metadata, origin_of(call, group), on_progress=call.progress
+        )
         return ToolResult([TextContent(text=_outcome(injected))], injected)
 
     @tool(read_only=True)
