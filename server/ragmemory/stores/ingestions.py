@@ -31,6 +31,10 @@ class IngestionStore(StorePart):
     """The jobs of one memory."""
 
     @property
+    def _silence(self) -> str:
+        return f"CASE status WHEN 'running' THEN {self._engine.dialect.now} - beat ELSE 0 END"
+
+    @property
     def _insert(self) -> str:
         return _INSERT.format(now=self._engine.dialect.now)
 
@@ -99,12 +103,13 @@ class IngestionStore(StorePart):
 
     async def newest(self, limit: int) -> list[Ingestion]:
         """The newest jobs, newest first."""
-        rows = await self._engine.read("SELECT job FROM ingestions ORDER BY number DESC LIMIT ?", [limit])
-        return _decoded(rows)
+        sql = f"SELECT job, {self._silence} FROM ingestions ORDER BY number DESC LIMIT ?"
+        return _decoded(await self._engine.read(sql, [limit]))
 
     async def find(self, job_id: str) -> Ingestion | None:
         """One job."""
-        rows = await self._engine.read("SELECT job FROM ingestions WHERE job_id = ?", [job_id])
+        sql = f"SELECT job, {self._silence} FROM ingestions WHERE job_id = ?"
+        rows = await self._engine.read(sql, [job_id])
         return next(iter(_decoded(rows)), None)
 
     def _row(self, job: Ingestion) -> list[str]:
@@ -121,11 +126,13 @@ def _request(job: Ingestion) -> str:
 
 
 def _decoded(rows: Iterable[Sequence[Any]]) -> list[Ingestion]:
-    """The jobs in the first column, without those that are damaged."""
+    """The jobs in the first column, without damaged ones; a second column has the seconds of silence."""
     jobs = []
     for row in rows:
         try:
-            jobs.append(msgspec.json.decode(row[0], type=Ingestion))
+            job = msgspec.json.decode(row[0], type=Ingestion)
+            job.silent_seconds = max(0.0, round(float(row[1]), 1)) if len(row) > 1 else 0.0
+            jobs.append(job)
         except DECODE_ERRORS as error:
             logger.warning("A stored job is damaged: %s", error)
     return jobs

@@ -465,6 +465,19 @@ async def test_the_job_of_a_killed_process_is_resumed(tmp_path: Path) -> None:
         assert (await memory.maintenance.stats()).documents == 5
 
 
+async def test_it_is_said_for_how_long_a_running_job_has_been_silent(tmp_path: Path) -> None:
+    async with jobs_of(tmp_path, Scripted()) as jobs:
+        job = await jobs.start([str(notes(tmp_path / "docs", 2))], prune=False, origin=ORIGIN)
+        async with jobs._store.engine.transaction() as connection:
+            await connection.execute("UPDATE ingestions SET beat = beat - 3600")
+    async with jobs_of(tmp_path, Scripted()) as jobs:
+        [listed], (one, _) = await jobs.newest(1), await jobs.status(job.job_id)
+        assert (listed.status, one.status) == ("running", "running")
+        assert min(listed.silent_seconds, one.silent_seconds) >= 3600
+        assert (await jobs.cancel(job.job_id)).status == "cancelled"
+        assert (await jobs.newest(1))[0].silent_seconds == 0
+
+
 @pytest.mark.usefixtures("soon_silent")
 async def test_a_job_that_kills_each_process_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -134,7 +134,10 @@ def _job_tools(memory: Memory) -> list[Tool]:
     async def list_ingestions(
         call: Call, limit: Newest = 20, max_tokens: MaxTokens = DEFAULT_TOKENS, cursor: Cursor = ""
     ) -> IngestionList:
-        """List the last ingestions, the newest first."""
+        """List the last ingestions, the newest first.
+
+        One with many `silent_seconds` does not run any more: its process was killed, or its computer sleeps.
+        """
         found = await (await memory()).ingestions.newest(limit)
         return IngestionList(*page_of(found, cursor, max_tokens))
 
