@@ -198,7 +198,12 @@ class NamedMemories:
                 continue
             self._stamp = stamp
             try:
-                self._apply(await to_thread.run_sync(read_memories, self._file, self._settings))
+                entries = await to_thread.run_sync(read_memories, self._file, self._settings)
+                # It may be an editor that empties the file before it writes it. But emptying it is also the
+                # simplest way to take back all tokens, which must work at once.
+                if self._entries and not entries:
+                    log.warning("The file of memories %s names none: all tokens are refused.", self._file)
+                self._apply(entries)
             except SettingsError as error:
                 log.warning("%s The memories and their tokens stay as they were.", error)
 

@@ -489,6 +489,15 @@ def test_a_broken_file_changes_nothing_and_is_named_in_the_log_once(tmp_path: Pa
         team.until_status("notes", token_of("notes", "read"), 401)
 
 
+def test_a_file_that_was_emptied_refuses_all_tokens_and_is_named_in_the_log(tmp_path: Path) -> None:
+    with team_memory(tmp_path) as team:
+        team.file.write_text("", encoding="utf-8")
+        team.until_status("notes", token_of("notes", "read"), 401)
+        assert f"The file of memories {team.file} names none: all tokens are refused." in team.log
+        team.write_file()
+        team.until_status("notes", token_of("notes", "read"), 200)
+
+
 NOTES = '[notes]\npath = "notes.db"\n'
 TOKENS = f'[notes.tokens]\nanne = {{ right = "read", sha256 = "{"0" * 64}" }}\n'
 
