@@ -234,9 +234,8 @@ async def memory_server(settings: Settings) -> AsyncIterator[Check]:
     yield Check("memory server", "ok", f"{size}; {way} {times}")
     yield sources_check(sources)
     if found.notice:
-        yield Check(
-            "search", "fault", found.notice
-        )  # It names what is away: an embedder, an index, a reranker.
+        # It names what is away: the embedder, an index, a reranker.
+        yield Check("search", "fault", found.notice)
     elif stats.documents:
         hint = BETTER_HINT if stats.embedder.startswith("local:") else ""
         yield Check("embedder", "ok", stats.embedder, hint)

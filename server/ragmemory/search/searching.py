@@ -123,6 +123,8 @@ class Search:
         is_whole = self._state == searched and (damage or len(hits) == len(scores))
         if not is_whole and attempts > 1:
             return await self._query(text, top_k, condition, min_score, attempts - 1)
+        if scores and not hits:
+            await self._store.documents.ensure_empty()
         if damage:
             notices.append(f"Some passages were left out. {damage} {damage.hint}")
         hits = (await self._rerank(parsed.text, hits, boosted, notices))[:top_k]

@@ -78,6 +78,7 @@ class DocumentStore(StorePart):
 
     async def ensure_empty(self) -> None:
         """Raises MemoryDamaged if it only seems to be empty: SQLite may find no rows in a damaged table."""
+        # All values of `hidden`: without them SQLite would read its index, which may be intact.
         known = f"SELECT number FROM documents WHERE hidden IN (0, {STAGED}, {REMOVED})"
         if await self._engine.read(f"SELECT 1 FROM chunks WHERE document NOT IN ({known}) LIMIT 1"):
             reason = "there are passages of documents that it does not have"

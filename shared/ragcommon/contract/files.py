@@ -63,9 +63,7 @@ class Ingestion(Struct):
     error: IngestionError | None = None
     within: list[str] = []  # URIs: only these files and folders of the sources; []: all
     resumed: int = 0  # how often in a row it was resumed after a kill without having stored a document
-    silent_seconds: float = (
-        0.0  # of a running job: since its process last saved it, which it does each second
-    )
+    silent_seconds: float = 0.0  # since the process of a running job last saved it, as it does each second
 
 
 class IngestionStatus(Struct, frozen=True):

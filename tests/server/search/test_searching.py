@@ -174,9 +174,12 @@ async def test_an_empty_memory_gives_an_empty_result_without_any_embedder(
     assert (found.hits, found.notice) == ([], "")
 
 
-async def test_a_memory_without_its_documents_is_not_called_empty(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_indexed", [False, True])
+async def test_a_memory_without_its_documents_is_not_called_empty(tmp_path: Path, is_indexed: bool) -> None:
     async with service_for(tmp_path, SwitchableEmbedder()) as memory:
         await put(memory, FOX)
+        if is_indexed:
+            assert (await memory.search.query("Which animal jumps?", 8)).hits
         with closing(sqlite3.connect(tmp_path / "memory.db")) as db, db:
             db.execute("DELETE FROM documents")  # Without foreign keys, which SQLite checks only on request.
         with pytest.raises(MemoryDamaged, match="is damaged at the table documents"):

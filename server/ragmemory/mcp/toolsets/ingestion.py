@@ -136,7 +136,7 @@ def _job_tools(memory: Memory) -> list[Tool]:
     ) -> IngestionList:
         """List the last ingestions, the newest first.
 
-        One with many `silent_seconds` does not run any more: its process was killed, or its computer sleeps.
+        A running one with many `silent_seconds` was probably killed, or its computer sleeps.
         """
         found = await (await memory()).ingestions.newest(limit)
         return IngestionList(*page_of(found, cursor, max_tokens))
