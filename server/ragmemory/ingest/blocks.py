@@ -33,10 +33,11 @@ MAX_HEADER = 1_000
 # `@article{knuth1984,`; `@string` and `@comment` have no key.
 ENTRY = re.compile(r"^[ \t]*@[a-zA-Z]+[ \t]*[{(][ \t]*(?:(?P<key>[^\s,={}()\"#]{1,200}),)?", re.MULTILINE)
 # The rule below the names of aligned columns, with the line end above it; and a gap between these.
-RULE = re.compile(r"\n(?=[^\n]*[-=─━]{5})[-=+|─━┼ \t]+\n")
-COLUMNS = re.compile(r" {2,}| *[|│] *")
+RULE = re.compile(r"\n(?=[^\n]*[-=─━═]{5})[-=+|─━═┼├┤╪╞╡╬╠╣ \t]+\n")
+COLUMNS = re.compile(r" {2,}| *[|│║] *")
 # A gap between the columns of a rule.
-RULED_COLUMNS = re.compile(r"[-=─━][+|┼ \t]+[-=─━]")
+RULED_COLUMNS = re.compile(r"[-=─━═][+|┼╪╬ \t]+[-=─━═]")
+CROSSINGS = frozenset("+┼╪╬")
 # Lines below a rule without columns of which two must have those of the line above it.
 ROWS_BELOW = 5
 BLANK_LINES = re.compile(r"\n[ \t\r\n\f]*\n")
@@ -87,7 +88,8 @@ def _paragraph(text: str, start: int, end: int) -> Block:
         is_header = COLUMNS.search(above.strip()) and len(cells) > 1
         if is_header and (RULED_COLUMNS.search(rule[0]) or _are_aligned(above, below)):
             header = rule.end()
-            if any(map(NUMBER.fullmatch, cells)):  # Other rules part the rows.
+            # Other rules part the rows.
+            if any(map(NUMBER.fullmatch, cells)) or not CROSSINGS.isdisjoint(rule[0]):
                 break
     return Block(start, end, kind="table", header=(start, header)) if header else Block(start, end)
 

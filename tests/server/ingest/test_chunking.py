@@ -462,6 +462,21 @@ def test_the_rule_below_aligned_columns_may_have_no_gaps_nor_rows_a_last_cell() 
     assert {chunk.context for chunk in plain(text)} == {"", header}
 
 
+@pytest.mark.parametrize(
+    ("header", "sign", "rule"),
+    [
+        ("┌──────┬─────┐\n│ Tree │ Bed │\n├──────┼─────┤\n", "│", "├──────┼─────┤\n"),
+        ("╔══════╦═════╗\n║ Tree ║ Bed ║\n╠══════╬═════╣\n", "║", ""),
+        ("+------+-----+\n| Tree | Bed |\n+======+=====+\n", "|", "+------+-----+\n"),
+    ],
+)
+def test_the_rows_of_a_table_that_is_drawn_have_its_first_row_as_context(
+    header: str, sign: str, rule: str
+) -> None:
+    text = header + "".join(f"{sign} T{n:03} {sign} A b {sign}\n{rule}" for n in range(90))
+    assert {chunk.context for chunk in plain(text)} == {"", header}
+
+
 @pytest.mark.parametrize("rule", ["-----\n", "-----  x\n", ""])
 def test_a_paragraph_without_columns_or_a_rule_has_no_context(rule: str) -> None:
     text = "Long ago\n" + rule + "we went  home.\n" * 60
