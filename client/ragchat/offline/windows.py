@@ -54,7 +54,6 @@ _TITLE = re.compile(
     r"(?<![^\n])[ *_]*(?:[^\n.!]{1,120}[?？][ *_]*(?:\n|\Z)"
     r"|(?<![^\n]\n)[^\W\da-z_][^.:;!?|\n]{0,38}\w[ *_]*\n+[^\n]{40,}[.!?][ *_]*(?:\n|\Z))"
 )
-_OPTION = re.compile(r"\s*-{1,2}\w")
 # The year, the month, the day or the version in the name of a file; not a number such as 12024.
 _VERSION = re.compile(
     r"(?<!\d)(?:19|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-\d\d)?)?(?!-?\d)|(?<![^\W_])v\d+(?:\.\d+)*"
@@ -248,7 +247,7 @@ def lines_of(hit: Hit, start: int, end: int) -> Span:
 
 
 def _belong_together(evidence: Evidence, place: int) -> bool:
-    """Whether a piece and the next one belong together: a comment and its setting, an option and its text,
+    """Whether a piece and the next one belong together: a comment and its setting, a term and its text,
     a sentence and the code that it introduces, a heading and its section, a call and its arguments."""
     text, is_code = evidence.hit.full_text, evidence.hit.is_code
     above, below = evidence.pieces[place], evidence.pieces[place + 1]
@@ -259,7 +258,7 @@ def _belong_together(evidence: Evidence, place: int) -> bool:
         return False
     is_indented = len(lower) - len(lower.lstrip()) > len(upper) - len(upper.lstrip())
     is_open = upper.count("(") > upper.count(")") or (FENCE.match(upper) and not FENCE.match(lower))
-    return bool(is_open or (_OPTION.match(upper) and is_indented) or (is_code and _COMMENT.match(upper)))
+    return bool(is_open or (_COMMENT.match(upper) if is_code else is_indented))
 
 
 def ranked(evidence: Sequence[Evidence]) -> list[Window]:

@@ -133,6 +133,7 @@ async def test_of_a_long_passage_the_part_with_the_words_is_shown_and_what_follo
             "  -v, --verbose\n         Show all the steps,\n         timed.",
             "a.txt",
         ),
+        ("What is a spring line?", "Spring line\n  It keeps the boat from\n  going astern.", "a.md"),
         ("How is the pump primed?", "To prime the pump, run:\n\n```\nwater --prime\nwater --go\n```", "a.md"),
         ("What does water --prime need?", "Open the valve, then run:\n\n    water --prime", "a.md"),
         (
