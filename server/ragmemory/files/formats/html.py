@@ -20,6 +20,7 @@ from ragmemory.files.formats.file_text import (
     FileText,
     TextBuilder,
     fenced,
+    not_a_heading,
     one_line,
     shifted,
     spread,
@@ -288,7 +289,7 @@ class _Blocks:
 
     def end(self) -> None:
         """End the open block."""
-        lines = [" ".join(line.split()) for line in "".join(self.line).split("\n")]
+        lines = [not_a_heading(" ".join(line.split())) for line in "".join(self.line).split("\n")]
         text = "\n".join(filter(None, lines))
         self.line = []
         if not text:

@@ -426,3 +426,7 @@ def test_the_list_of_pages_in_an_export_of_notion_is_not_read() -> None:
     page = '<title>Export-3c1f</title><ul id="id::3c1f"><li><a href="Tea%203c1f.md">Tea 3c1f.md</a></ul>'
     with pytest.raises(EmptyText, match="the list of pages in an export by Notion"):
         read(Path("index.html"), page.encode())
+
+
+def test_a_line_of_code_in_a_paragraph_is_no_heading() -> None:
+    assert text_of("<h2>Kites</h2><p><code># Fly<br>kite up</code></p>") == "## Kites\n\n    # Fly\nkite up\n"
