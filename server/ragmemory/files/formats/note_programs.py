@@ -1,7 +1,8 @@
 """Markdown without what programs for notes keep in it for themselves; the number of lines stays the same.
 
 Joplin appends a record to each note, and writes records of notebooks and tags; Excalidraw keeps drawings as
-data; Logseq writes identifiers, states and clocks of blocks; Notion writes identifiers into links.
+data; Logseq writes identifiers, states and clocks of blocks; Notion writes identifiers into links; others
+write elements of HTML for styles and anchors.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ LINK_END = re.compile(r"(?:%20|\(:/)[0-9a-f]{32}")
 LINK = re.compile(
     CODE + r"(?<=\])\((?:(?![\w+.-]+:)[^()\s]{0,2000}%20|:/)[0-9a-f]{32}[^()\s]{0,2000}\)", re.MULTILINE
 )
+# Elements of HTML for a style or as the target of a link, which no program shows.
+STYLE = re.compile(
+    CODE + r"</?(?:span|font)(?:\s[^<>]{0,2000})?>|<a\s(?:id|name)=[^<>\s]{1,200}>\s?</a>", re.MULTILINE
+)
 
 
 def without_records(text: str, front: str) -> str:
@@ -54,6 +59,8 @@ def without_records(text: str, front: str) -> str:
         text = LOGSEQ.sub(_blank_outside_code, text)
     if ("%20" in text or "(:/" in text) and LINK_END.search(text):
         text = LINK.sub(_blank_outside_code, text)
+    if any(mark in text for mark in ("</span>", "</font>", "</a>")):
+        text = STYLE.sub(_blank_outside_code, text)
     return text
 
 
