@@ -41,10 +41,13 @@ RUN = 250_000
 MAX_BLOCKS = 10_000
 # Sections shorter than this share of a chunk get no chunk of their own between longer ones.
 SHORT = 0.15
-# A line with one of these ends, a short question and a bold line introduce what follows; at most MAX_LEADING
-# of them are kept with it.
+# A line with one of these ends, a short question, a bold line and the caption of a table introduce what
+# follows; at most MAX_LEADING of them are kept with it.
 LEADING = (":", "：")
-QUESTION = re.compile(r"[^\n]{1,200}[?？][*_]{0,3}|(\*\*|__)[^\n]{1,200}\1")
+INTRODUCTION = re.compile(
+    r"[^\n]{1,200}[?？][*_]{0,3}|(\*\*|__)[^\n]{1,200}\1"
+    r"|(?i:table|tabelle|tabla|tableau|tabella)\s[\dIVX][^\n]{0,200}"
+)
 MAX_LEADING = 3
 # Four bytes in UTF-8, and one token for the beginning of a word.
 MAX_TOKENS_PER_CHARACTER = 5
@@ -332,7 +335,7 @@ def introduction(group: list[Piece], room: float, start: int) -> list[Piece]:
     for piece in reversed(group[1:]):
         room -= piece.tokens
         text = piece.run.text[piece.start : piece.end].strip()
-        leads = piece.block.level or text.endswith(LEADING) or QUESTION.fullmatch(text)
+        leads = piece.block.level or text.endswith(LEADING) or INTRODUCTION.fullmatch(text)
         if not leads or room < 0 or piece.start < start or len(found) == MAX_LEADING:
             break
         found.insert(0, piece)

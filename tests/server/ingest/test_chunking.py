@@ -570,8 +570,8 @@ def test_a_sentence_that_introduces_a_list_is_not_parted_from_it(markdown: bool)
     assert second.startswith("Start it with this command:\n\n    kite --fly")
 
 
-@pytest.mark.parametrize("form", ["Is it {}?", "**Q: Is it {}?**", "**About {}**"])
-def test_a_question_or_a_bold_line_is_not_parted_from_what_is_below_it(form: str) -> None:
+@pytest.mark.parametrize("form", ["Is it {}?", "**Q: Is it {}?**", "**About {}**", "Table 3. {}"])
+def test_a_question_a_bold_line_or_a_caption_is_not_parted_from_what_is_below_it(form: str) -> None:
     answers = [("dry", "word " * 9), ("wet", "tea " * 12), ("warm", "kite " * 9)]
     text = "".join(f"{form.format(name)}\n\n{answer}ends.\n\n" for name, answer in answers)
     for chunk in texts(text, cut(text, 18)):
