@@ -695,3 +695,11 @@ async def test_front_matter_is_shown_only_if_it_says_something_about_the_questio
     assert "serial: 21-2240" in await window_text("What is the serial?", passage, 900)
     code = replace(place(text, uri="file:///notes/a.yaml"), heading="Boiler")
     assert "tags:" in await window_text("What is the pressure?", code, 900)
+
+
+@pytest.mark.parametrize(("length", "is_shown"), [(8, True), (100, True), (101, False)])
+async def test_a_few_words_between_two_parts_of_a_passage_are_shown(length: int, is_shown: bool) -> None:
+    text = f"The boiler is old.\n{'So what'.ljust(length - 1, 't')}?\nThe pump is new."
+    [evidence] = await evidence_in("boiler", hit(text))
+    [card], _ = make_cards([Window(evidence, 0, 0, best=0), Window(evidence, 2, 2, best=2)])
+    assert (card.text == text) is is_shown

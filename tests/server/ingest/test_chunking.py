@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from ragmemory.ingest.blocks import MAX_PATH, markdown_blocks
 from ragmemory.ingest.chunking import (
     FEW_CHARACTERS,
+    INTRODUCTION,
     MANY_CHUNKS,
     MAX_CHARACTERS_PER_TOKEN,
     RUN,
@@ -568,6 +569,13 @@ def test_a_sentence_that_introduces_a_list_is_not_parted_from_it(markdown: bool)
     first, second, *_ = texts(text, cut(text, 18, markdown=markdown))
     assert first.rstrip().endswith("ends.")
     assert second.startswith("Start it with this command:\n\n    kite --fly")
+
+
+def test_a_sentence_about_a_table_is_no_caption() -> None:
+    captions = ["Table 3. Costs", "Table A.1 Prices", "TABLE 2", "Tabelle 12: Kosten"]
+    sentences = ["Table 3 shows that the costs rise.", "table 4 was taken by the guests.", "Table I want"]
+    found = [bool(INTRODUCTION.fullmatch(line)) for line in (*captions, *sentences)]
+    assert found == [True] * len(captions) + [False] * len(sentences)
 
 
 @pytest.mark.parametrize("form", ["Is it {}?", "**Q: Is it {}?**", "**About {}**", "Table 3. {}"])

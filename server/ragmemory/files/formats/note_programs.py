@@ -40,7 +40,8 @@ LINK = re.compile(
 )
 # Elements of HTML for a style or as the target of a link, which no program shows.
 STYLE = re.compile(
-    CODE + r"</?(?:span|font)(?:\s[^<>]{0,2000})?>|<a\s(?:id|name)=[^<>\s]{1,200}>\s?</a>", re.MULTILINE
+    CODE + r"(?<!\\)</?(?:span|font)(?:\s[^<>]{0,2000})?>|<a\s(?:id|name)=[^<>\s]{1,200}>\s?</a>",
+    re.MULTILINE,
 )
 
 

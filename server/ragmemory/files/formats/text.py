@@ -8,6 +8,7 @@ from shlex import quote
 
 from ragcommon.files.decoding import decode
 from ragcommon.text.rules import ASK, EXPECT, EXPORT_MARK, FRONT_MATTER, MARKDOWN_NAMES, STEP
+from ragmemory.files.formats import asciidoc
 from ragmemory.files.formats.file_text import OWN_EXPORT, OWN_SCRIPT, PRIVATE_KEY, FileText
 from ragmemory.files.formats.note_programs import without_records
 from ragmemory.files.formats.paged import without_page_breaks
@@ -23,6 +24,8 @@ ROFF = (
 )
 # A character that a typewriter strikes over, for bold or underlined ones; and colours of a terminal.
 OVERSTRUCK = re.compile("[^\n]\x08|\x1b\\[[\\d;]*[mK]")
+# AsciiDoc without its extension, as the manuals of Git are: headings below their anchors.
+ASCIIDOC = re.compile(r"^\[\[[^]\n]+\]\]\n={1,6}[ \t]+\S", re.MULTILINE)
 IMAGE_DATA = re.compile(r"(\bdata:image/[\w.+-]+)(?:;[\w.=-]+)*;base64,[\w+/=%-]+", re.ASCII)
 KEY = re.compile(r"\s*-----BEGIN (?:[A-Z]+ ){0,2}PRIVATE KEY(?: BLOCK)?-----")
 # The forms of YAML that programs for notes write: a value, or a list in one line or several.
@@ -33,6 +36,8 @@ def read(path: Path, data: bytes) -> FileText:
     """The text of a file. Raises NotText, EmptyText."""
     decoded = decode(data)
     text, notes = decoded.text, [decoded.note]
+    if is_prose(path.name) and len(ASCIIDOC.findall(text)) > 1:
+        return asciidoc.read(path, data)
     if path.suffix.lower() in MARKDOWN_NAMES:
         front = FRONT_MATTER.match(text)
         text = without_records(text, front[1] if front else "")

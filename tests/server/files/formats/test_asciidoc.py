@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ragmemory.files.formats import text
 from ragmemory.files.formats.asciidoc import read
 
 FILE = Path("kite.adoc")
@@ -90,3 +91,11 @@ def test_other_lines_are_not_headings(text: str) -> None:
     found = read(FILE, text.encode())
     assert "#" not in found.text
     assert found.title == "kite.adoc"
+
+
+def test_a_text_with_anchors_above_its_headings_is_asciidoc() -> None:
+    source = "= Kites\n\n[[wind]]\n== Wind\n\nNone.\n\n----\n$ kite\n----\n\n[[rain]]\n== Rain\n\nSome.\n"
+    found = text.read(Path("kites.txt"), source.encode())
+    assert found.media_type == "text/markdown"
+    assert "\n## Wind\n" in found.text
+    assert text.read(Path("kites.txt"), b"== Wind ==\n\nNone.\n").media_type == ""

@@ -130,7 +130,8 @@ def test_links_of_joplin_and_notion_to_their_own_notes_keep_their_names() -> Non
 
 def test_elements_for_styles_and_anchors_are_left_out_but_not_of_code() -> None:
     text = '<a id="a"></a>\n1. <span class="x" id="1">Kites</span> <font color=red>fly</font>, `<span>` not\n'
-    shown = "\n1. Kites fly, `<span>` not\n"
+    text += "\\<span> neither\n"
+    shown = "\n1. Kites fly, `<span>` not\n\\<span> neither\n"
     assert read(Path("a.md"), text.encode()).text == shown
     assert read(Path("a.html.txt"), text.encode()).text == text
     kept = 'See <a href="#a">this</a>.\n'
