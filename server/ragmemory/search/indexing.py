@@ -100,13 +100,13 @@ class Indexing(Protocol):
         """Apply the last writes if that is quick, and save what is not saved yet."""
 
 
-async def embedder_of(store: Store, configured: str) -> tuple[str, int] | None:
-    """The identity and the dimensions of the embeddings to index; None while there are none.
+async def source_of(store: Store, configured: str) -> tuple[str, tuple[str, int] | None]:
+    """The fingerprint of a store, and the identity and the dimensions of its embeddings; None without any.
 
     Raises EmbedderMismatch if the configured embedder is neither theirs nor that of a reembedding.
     """
-    embedders = await store.embedders()
+    fingerprint, embedders = await store.changes.source()
     current = next(iter(embedders.items()), None)
     if current and configured not in embedders:
         raise EmbedderMismatch(*current, configured)
-    return current
+    return fingerprint, current

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from ragmemory.errors import RagMemoryError
 from ragmemory.search.index.errors import DamagedFile, MergeStopped
 from ragmemory.search.index.folder import IndexFolder
-from ragmemory.search.indexing import BuiltSegment, embedder_of
+from ragmemory.search.indexing import BuiltSegment, source_of
 from ragmemory.settings import RankingSettings
 from ragmemory.stores.store import Store
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ragmemory.search.queries import SearchRequest
     from ragmemory.search.ranking import Scored
     from ragmemory.search.retriever import Retriever
+    from ragmemory.types.changes import Changes
 
 logger = logging.getLogger(__name__)
 
@@ -207,14 +208,18 @@ class IndexSync:
             await self._fill(index, *gap)
             return False
         built = self._built[0] if self._built else None
-        limit = len(built.segment) if built else _PAGE
+        # One more chunk tells whether there are more.
+        limit = len(built.segment) + 1 if built else _PAGE
         changes = await self._store.changes.since(index.checkpoint, limit)
-        if await self._is_switched():
+        if self._is_switched(changes):
             return False
         is_whole = len(changes.chunk_ids) < limit
+        if built and not is_whole:
+            changes = changes.first(limit - 1)
         segment = None
         if built and changes.chunk_ids:
-            segment = None if is_whole else await to_thread.run_sync(built.segment_of, changes)
+            is_short = len(changes.chunk_ids) < len(built.segment)
+            segment = None if is_short else await to_thread.run_sync(built.segment_of, changes)
             if segment is None:  # Its batch was not committed, or not next: neither may those after it be.
                 self._built.clear()
         if changes.checkpoint != index.checkpoint or changes.hidden != index.hidden:
@@ -229,20 +234,18 @@ class IndexSync:
     async def _fill(self, index: ChunkIndex, after: int, upto: int) -> None:
         """Read one page of what a lost file held."""
         changes = await self._store.changes.since(replace(index.checkpoint, chunk_id=after), _PAGE, upto)
-        if await self._is_switched():
+        if self._is_switched(changes):
             return
         end = changes.checkpoint.chunk_id if len(changes.chunk_ids) == _PAGE else upto
         await to_thread.run_sync(index.fill, after, end, changes)
 
-    async def _is_switched(self) -> bool:
+    def _is_switched(self, changes: Changes) -> bool:
         """Whether the store has switched embeddings since the index was created: they are never mixed."""
-        return await self._store.changes.fingerprint() != self._saved.fingerprint
+        return changes.fingerprint != self._saved.fingerprint
 
     async def _index_of_store(self) -> ChunkIndex | None:
         """The index of the current store; None while it has no embeddings."""
-        # Before the embedder: `_is_switched` notices a change of either.
-        fingerprint = await self._store.changes.fingerprint()
-        embedder = await embedder_of(self._store, self._configured)
+        fingerprint, embedder = await source_of(self._store, self._configured)
         if embedder is None:
             self._index = None
             return None

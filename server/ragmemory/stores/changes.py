@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ragmemory.stores import journal, meta
 from ragmemory.stores.engine import Condition, Row, StorePart
 from ragmemory.types.changes import Changes, Checkpoint, indexed_title
@@ -30,8 +32,13 @@ class ChangeStore(StorePart):
 
     async def fingerprint(self) -> str:
         """Identifies what an index is derived from: the memory, its embedder, and the last reembedding."""
+        return (await self.source())[0]
+
+    async def source(self) -> tuple[str, dict[str, int]]:
+        """The fingerprint, and the `meta.embedders`."""
         async with self._engine.reading() as connection:
-            return await meta.fingerprint(connection)
+            values = await meta.values(connection)
+        return meta.fingerprint(values), meta.embedders(values)
 
     async def has_passed(self, checkpoint: Checkpoint) -> bool:
         """Whether this store was ever at the checkpoint, so that an index can continue from it."""
@@ -57,7 +64,7 @@ class ChangeStore(StorePart):
             )
             removals = [(row[1], int(row[2])) for row in found if row[0] == "removal"]
             hidden = [(row[1], int(row[2])) for row in found if row[0] == "hidden"]
-            _, dimensions = await meta.embedder(connection) or ("", 0)
+            values = await meta.values(connection)
             # Read last: a store with this entry has all changes above.
             entry = await journal.last(connection)
         rows = [row[1:] for row in found if row[0] == "chunk"]
@@ -66,7 +73,9 @@ class ChangeStore(StorePart):
             removals[-1][0] if removals else checkpoint.removal,
             *entry,
         )
-        return _changes(last, rows, dimensions, [row[1] for row in removals], hidden)
+        dimensions = next(iter(meta.embedders(values).values()), 0)
+        changes = _changes(last, rows, dimensions, [row[1] for row in removals], hidden)
+        return replace(changes, fingerprint=meta.fingerprint(values))
 
     async def of(self, chunk_ids: Sequence[int], filter: Condition | None, dimensions: int) -> Changes:
         """Those of some chunks that can be found and match the filter, as if they were new."""

@@ -16,9 +16,9 @@ Table = Literal["embeddings", "other_embeddings"]
 _NOT_OF_INDEX = ("next_", "kept_")
 
 
-async def fingerprint(connection: Connection) -> str:
+def fingerprint(values: Mapping[str, str]) -> str:
     """Identifies what an index is derived from: the memory, its embedder, and the last reembedding."""
-    found = sorted((await values(connection)).items())
+    found = sorted(values.items())
     return " ".join(f"{key}={value}" for key, value in found if not key.startswith(_NOT_OF_INDEX))
 
 
@@ -27,7 +27,7 @@ async def require_embedder(connection: Connection, identity: str, dimensions: in
 
     Raises EmbedderMismatch if the memory was embedded with another one, and is not being reembedded with it.
     """
-    stored = await embedders(connection)
+    stored = embedders(await values(connection))
     if not stored:
         await put(connection, {"embedder": identity, "dimensions": str(dimensions)})
         return "embeddings"
@@ -42,21 +42,20 @@ async def require_embedder(connection: Connection, identity: str, dimensions: in
 
 async def embedder(connection: Connection) -> tuple[str, int] | None:
     """Identity and dimensions of the embedder that filled this memory; None before the first embedding."""
-    return next(iter((await embedders(connection)).items()), None)
+    return next(iter(embedders(await values(connection)).items()), None)
 
 
-async def embedders(connection: Connection) -> dict[str, int]:
+def embedders(values: Mapping[str, str]) -> dict[str, int]:
     """Identities and dimensions: of the embedder that filled this memory, and of one that is to replace it.
 
     The dimensions of the second are 0 until they are known. Empty before the first embedding.
     """
-    found = await values(connection)
-    if "embedder" not in found:
+    if "embedder" not in values:
         return {}
-    current = {found["embedder"]: int(found["dimensions"])}  # the first one
-    coming = found.get("next_embedder")
+    current = {values["embedder"]: int(values["dimensions"])}  # the first one
+    coming = values.get("next_embedder")
     if coming is not None and coming not in current:
-        current[coming] = int(found["next_dimensions"])
+        current[coming] = int(values["next_dimensions"])
     return current
 
 

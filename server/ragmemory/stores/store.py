@@ -105,7 +105,7 @@ class Store:
     async def embedders(self) -> dict[str, int]:
         """That embedder, and its replacement during a reembedding: see `meta.embedders`."""
         async with self.engine.reading() as connection:
-            return await meta.embedders(connection)
+            return meta.embedders(await meta.values(connection))
 
     async def stats(self) -> Stats:
         """Counts and sizes."""

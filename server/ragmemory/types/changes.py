@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcommon.text.places import file_name
 from ragmemory.types.writes import Embedding
@@ -36,6 +37,20 @@ class Changes(Struct, frozen=True):
     embeddings: list[Embedding]
     removed: list[int]  # chunk ids, some of which the index may never have seen
     hidden: list[tuple[int, int]] = []  # ranges of ids, inclusive, that no search may return
+    fingerprint: str = ""  # of the store, read after the chunks
+
+    def first(self, count: int) -> Changes:
+        """The first chunks, and all removals."""
+        return replace(
+            self,
+            checkpoint=replace(self.checkpoint, chunk_id=self.chunk_ids[count - 1]),
+            chunk_ids=self.chunk_ids[:count],
+            titles=self.titles[:count],
+            headings=self.headings[:count],
+            texts=self.texts[:count],
+            surroundings=self.surroundings[:count],
+            embeddings=self.embeddings[:count],
+        )
 
     @property
     def digest(self) -> bytes:

@@ -21,7 +21,7 @@ from ragmemory.errors import IndexUnavailable, RagMemoryError
 from ragmemory.search.index.bm25 import inverse_frequency
 from ragmemory.search.index.candidates import CandidateIndex, Collection, term_ids, terms_of_query
 from ragmemory.search.index.chunk_index import ChunkIndex, Removed
-from ragmemory.search.indexing import BuiltSegment, embedder_of
+from ragmemory.search.indexing import BuiltSegment, source_of
 from ragmemory.search.remote.updating import LeaseLost, RemoteUpdater, name_of
 from ragmemory.search.remote.vector_store import MAX_TERMS, Sought, SoughtTerm, VectorStore
 from ragmemory.search.retriever import Retriever
@@ -181,8 +181,7 @@ class RemoteIndex:
 
     async def _read_tail(self) -> None:
         changes = self.store.changes
-        fingerprint = await changes.fingerprint()
-        embedder = await embedder_of(self.store, self._configured)
+        fingerprint, embedder = await source_of(self.store, self._configured)
         if embedder is None:
             self.tail = None
             return
@@ -208,7 +207,7 @@ class RemoteIndex:
         while not is_whole:
             # All removals since the state of the server, every time: they exclude its candidates as well.
             page = await changes.since(replace(tail.checkpoint, removal=done.removal), _PAGE)
-            if await changes.fingerprint() != fingerprint:
+            if page.fingerprint != fingerprint:
                 await self._read_tail()
                 return
             await to_thread.run_sync(tail.apply, page)
