@@ -21,7 +21,7 @@ _PARTED = re.compile(r"(?:.* )?(?:message|slide|record|note) \d+(?: (?:\(OCR\)|Â
 # The heading of a file in an archive or of an attachment.
 _FILE = re.compile(r".*\S\.(?!\d+$)\w{1,5}")
 # Characters between two parts of a passage that are shown: an ellipsis would tell less.
-MAX_FILLED = 100
+_MAX_FILLED = 100
 # Blank lines that take too much of the screen; between functions there are two.
 _PAGE_BREAK = re.compile(r"\n(?:[ \t]*\n){3,}")
 
@@ -120,7 +120,7 @@ def _gap(hit: Hit, end: int, other: Hit, start: int) -> str:
         last = hit.context.count("\n") if hit.is_csv else first
         return "\n" if first - last == 1 else _left_out(hit, last, first)
     between = _between(hit, end, other, start).strip()
-    if between and (hit is not other or len(between) > MAX_FILLED):
+    if between and (hit is not other or len(between) > _MAX_FILLED):
         return _left_out(hit, last, first)
     return hit.full_text[end:start] if hit is other else "\n" * max(1, first - last)
 

@@ -42,9 +42,9 @@ RULE = re.compile(r"\s*([=~^*+#\"'`.─═━_-])\1{2,}\s*$")
 LINK_MARKS = re.compile(r"[ \t]{2,}(?:\*[^\s*]{1,60}\*[ \t]*){1,4}$")
 # The number of an underlined title: "A.        OVERVIEW", "3-a     Dropping".
 ENUMERATOR = re.compile(r"^([^\W_]{1,4}[.)]|\d[\w.)-]{0,5})[ \t]+")
-# Wikis; "---- Title ----"; italics in plain text, as in "_Title._".
+# Wikis; "---- Title ----", but not "*** START OF THE PROJECT …"; italics in plain text, as in "_Title._".
 MARKED = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?\s*$")
-RULED = re.compile(r"\s*([*~#-])\1+[ \t]+((?!(?:START|END)\b)\S.*?)[ \t]+\1{2,}\s*$")
+RULED = re.compile(r"\s*([*~#-])\1+[ \t]+(?!(?:START|END) OF TH)(\S.*?)[ \t]+\1{2,}\s*$")
 EMPHASIZED = re.compile(r"\s*([_*])(\S[^_*]*)\1\.?\s*$")
 NUMBERED = re.compile(r"\s{0,12}(\d{1,3}(?:\.\d{1,3}){0,5})(?:\.|:)?[ \t\xa0]+(\S.*?)\s*$")
 # A section below a chapter; it may be as far to the right as the text.
@@ -85,7 +85,7 @@ VERSION = re.compile(
 RELEASE = re.compile(r"\b(?:release|version|changes)\b", re.IGNORECASE)
 # The number may be that of a code: "Section 15-101", "Article R*411-3-1".
 LABEL = re.compile(
-    r"\s*(?P<label>(?P<word>[^\W\d_]{3,16}(?=[ \t\xa0])|§|(?i:art|cap|chap|kap|sect?)\.)[ \t\xa0]*"
+    r"\s*(?P<label>(?P<word>[^\W\d_]{3,16}|§|(?i:art|cap|chap|kap|sect?)\.)[ \t\xa0]*"
     r"(?:(?P<series>[A-Z])\*?\.?[ \xa0]?(?=\d+-))?"
     r"(?P<number>\d{1,4}(?:-\d{1,3})*[a-z]?(?![\w.,/:]*\w)|(?<=\s)(?:[IVXLCDM]+|[A-Z])\b(?!['’]))[.:),]?)"
     r"(?:[ \t\xa0]*[-–—:]+[ \t]*|[ \t\xa0]+|$)(?P<title>.*?)\s*$"

@@ -46,8 +46,8 @@ SHORT = 0.15
 LEADING = (":", "：")
 INTRODUCTION = re.compile(
     r"[^\n]{1,200}[?？][*_]{0,3}|(\*\*|__)[^\n]{1,200}\1"
-    r"|(?:Table|TABLE|Tabelle|Tabla|Tableau|Tabella)\s(?:[A-Z]\.)?\d[\d.]*"
-    r"(?:[.:]|\s+[^\W\da-z_]|\Z)[^\n]{0,200}"
+    r"|[*_]{0,3}(?:Table|TABLE|Tabelle|Tabla|Tableau|Tabella)\s(?:[A-Z]\.?)?\d[\d.]*[a-z]?"
+    r"(?:\s*[.:]|\s+[–—-]\s|\s+[A-ZÀ-ÖØ-Þ]|\Z)[^\n]{0,200}"
 )
 MAX_LEADING = 3
 # Four bytes in UTF-8, and one token for the beginning of a word.

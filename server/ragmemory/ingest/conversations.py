@@ -65,10 +65,11 @@ def _label() -> re.Pattern[str]:
     line = rf"(?:(?: {{2,}}|\t)|[ \t]*\r?\n{day}){clock}(?=[ \t]*\r?\n[ \t]*\S)"
     line += rf"(?![ \t]*\r?\n[^\n]*{clock}[ \t]*\r?(?:\n|\Z))"
     alone = rf"(?:{after % 'time'}|(?P<line>{line}))"
-    # Zoom: "12:03:11 From Ada Lee to Everyone: …"
+    # Zoom: "12:03:11 From Ada Lee to Everyone: …", always with seconds
+    sender = r"(?:(?<=:\d\d:\d\d\s)|(?<=:\d\d:\d\d\s\s))(?P<zoom>From[ \t]{1,3})"
     name = rf"(?(zoom)[^\s:][^:\n]{{0,60}}?(?=[ \t]{{1,3}}to[ \t])|(?:{name}))"
     return re.compile(
-        rf"^[\u200e\u200f]?(?P<stamp>{stamp})?(?(stamp)(?P<zoom>From[ \t]{{1,3}})?)"
+        rf"^[\u200e\u200f]?(?P<stamp>{stamp})?(?(stamp)(?:{sender})?)"
         rf"(?P<bold>\*\*|__)?(?P<name>{name})(?(zoom)[ \t]+to[ \t][^:\n]{{1,80}}:|"
         rf"(?(bold)(?::(?P=bold)|(?P=bold){after % 'bold_time'})|{alone}))(?=\s)",
         re.MULTILINE,

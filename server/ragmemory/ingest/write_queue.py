@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from msgspec.structs import replace
 
 from ragcommon.contract.documents import Injected
 from ragmemory.errors import RagMemoryError
@@ -104,6 +105,7 @@ class WriteQueue:
     async def _submit_long(self, write: Write) -> Injected:
         while True:
             prepared = await self._build(write)
+            write = replace(write, on_progress=None)  # Progress never falls: a further attempt reports none.
             if prepared is None:
                 continue
             try:

@@ -636,8 +636,7 @@ def test_a_token_that_cannot_be_made_is_a_sentence(
     named = {} if content is None else {"RAGCHAT_HTTP_MEMORIES": str(file)}
     done = run_memory(tmp_path, "token", *arguments, **named, RAGCHAT_LOG_FORM="json")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(
-        sentence.replace("{file}", str(file))
-    )  # A person reads it: it is no line of a log.
+    # A person reads it: it is no line of a log.
+    assert done.stderr.startswith(sentence.replace("{file}", str(file)))
     assert "sha256" not in done.stderr  # The token of that digest is not shown.
     assert file.read_text(encoding="utf-8") == (content or "")

@@ -572,8 +572,10 @@ def test_a_sentence_that_introduces_a_list_is_not_parted_from_it(markdown: bool)
 
 
 def test_a_sentence_about_a_table_is_no_caption() -> None:
-    captions = ["Table 3. Costs", "Table A.1 Prices", "TABLE 2", "Tabelle 12: Kosten"]
+    captions = ["Table 3. Costs", "Table A.1 Prices", "TABLE 2", "Tabelle 12: Kosten", "**Table 3.** Costs"]
+    captions += ["Table 3 – Costs", "Tableau 2 : Prix", "Table S1. Data", "Table 3a. More"]
     sentences = ["Table 3 shows that the costs rise.", "table 4 was taken by the guests.", "Table I want"]
+    sentences += ["Tabelle 3 öffnet sich.", "Table 3-5 people sat there."]
     found = [bool(INTRODUCTION.fullmatch(line)) for line in (*captions, *sentences)]
     assert found == [True] * len(captions) + [False] * len(sentences)
 

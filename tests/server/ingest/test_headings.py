@@ -997,31 +997,6 @@ def test_releases_whose_version_has_an_epoch() -> None:
     assert paths("\n\n  * New upstream release.\n\n".join([*releases, ""])) == releases
 
 
-def test_names_with_a_number_are_no_labels() -> None:
-    text = """
-        Chapter 1. Disks
-
-        RAID0
-
-        It is fast.
-
-        RAID1
-
-        It is safe.
-
-        Chapter 2. Keys
-
-        RAID5
-
-        It is both.
-
-        Chapter 3. End
-
-        No more.
-        """
-    assert paths(text) == ["Chapter 1. Disks", "Chapter 2. Keys", "Chapter 3. End"]
-
-
 def test_the_lines_that_frame_a_book_are_no_headings() -> None:
     chapters = "\n\n".join(f"CHAPTER {number}\n\nIt rose." for number in ("I", "II", "III"))
     text = f"*** START OF THIS EBOOK THE KITE ***\n\n{chapters}\n\n*** END OF THIS EBOOK THE KITE ***\n"

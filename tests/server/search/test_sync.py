@@ -14,14 +14,21 @@ from anyio import to_thread
 from hypothesis import settings
 
 from ragcommon.contract.search import Hit
+from ragconfig.settings import load_settings
 from ragmemory.errors import (
     NotAnIndex,
 )
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.saving import SavedIndex
+from ragmemory.search.indexing import BuiltSegment
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
+from ragmemory.settings import RankingSettings
+from ragmemory.stores.changes import ChangeStore
+from ragmemory.types.changes import Changes, Checkpoint
+from tests.support import stores
 from tests.support.memories import (
+    EMBEDDER,
     FOX,
     ORIGIN,
     PIE,
@@ -44,6 +51,31 @@ async def test_what_another_writes_is_found_at_the_next_query(
         assert (await other.search.query("apple pie", 8)).hits[0].text == PIE
         await other.writer.forget("fox", ORIGIN)
         assert await uris(memory, "apple pie") == []
+
+
+@pytest.mark.parametrize(("more", "reads"), [(0, 1), (1, 2)])
+async def test_the_chunks_of_a_built_segment_are_read_once_and_once_more_if_there_are_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: int, reads: int
+) -> None:
+    ranking = load_settings(environ={}).table("ranking", RankingSettings)
+    read, limits = ChangeStore.since, list[int]()
+
+    async def note_and_read(self: ChangeStore, checkpoint: Checkpoint, limit: int) -> Changes:
+        limits.append(limit)
+        return await read(self, checkpoint, limit)
+
+    async with stores.opened(tmp_path / "memory.db") as store:
+        built_of = ChunkIndex(EMBEDDER[1], ranking)
+        await stores.put(store, "a" * 20)
+        sync = IndexSync(store, EMBEDDER[0], tmp_path / "index", ranking)
+        changes = await store.changes.since(Checkpoint(), 10)
+        sync.offer(BuiltSegment(changes.digest, built_of.segment(0, len(changes.chunk_ids), changes)))
+        for number in range(more):
+            await stores.put(store, "b" * 20, str(number))
+        monkeypatch.setattr(ChangeStore, "since", note_and_read)
+        await sync.bring_up_to_date()
+        assert sync._index
+        assert (len(limits), len(sync._index)) == (reads, 1 + more)
 
 
 async def test_a_second_start_reads_the_saved_index_and_what_came_after(tmp_path: Path) -> None:

@@ -107,8 +107,9 @@ def read(path: Path, data: bytes) -> FileText:
     kinds = KINDS | MARKUP
     says_kind = path.suffix and path.parent.name not in MAILDIR
     if says_kind and data.strip() and module != named and (module in kinds or named in KINDS):
-        is_known = path.suffix.lower() in _MODULES or is_known_text(path.name)
-        note = f"is {kinds.get(module, 'text')}{', not what its name says' if is_known else ''}"
+        note = f"is {kinds.get(module, 'text')}"
+        if path.suffix.lower() in _MODULES or is_known_text(path.name):
+            note += ", not what its name says"
     try:
         found: FileText = import_module(f"ragmemory.files.formats.{module}").read(path, data)
     except NotText as error:

@@ -25,7 +25,7 @@ ROFF = (
 # A character that a typewriter strikes over, for bold or underlined ones; and colours of a terminal.
 OVERSTRUCK = re.compile("[^\n]\x08|\x1b\\[[\\d;]*[mK]")
 # AsciiDoc without its extension, as the manuals of Git are: headings below their anchors.
-ASCIIDOC = re.compile(r"^\[\[[^]\n]+\]\]\n={1,6}[ \t]+\S", re.MULTILINE)
+ASCIIDOC = re.compile(r"^\[\[[\w.:-]+(?:,[^]|\n]*)?\]\]\n={1,6}[ \t]+\S.*(?<!=)$", re.MULTILINE)
 IMAGE_DATA = re.compile(r"(\bdata:image/[\w.+-]+)(?:;[\w.=-]+)*;base64,[\w+/=%-]+", re.ASCII)
 KEY = re.compile(r"\s*-----BEGIN (?:[A-Z]+ ){0,2}PRIVATE KEY(?: BLOCK)?-----")
 # The forms of YAML that programs for notes write: a value, or a list in one line or several.
@@ -36,7 +36,7 @@ def read(path: Path, data: bytes) -> FileText:
     """The text of a file. Raises NotText, EmptyText."""
     decoded = decode(data)
     text, notes = decoded.text, [decoded.note]
-    if is_prose(path.name) and len(ASCIIDOC.findall(text)) > 1:
+    if path.suffix.lower() in ("", ".txt") and len(ASCIIDOC.findall(text)) > 1:
         return asciidoc.read(path, data)
     if path.suffix.lower() in MARKDOWN_NAMES:
         front = FRONT_MATTER.match(text)

@@ -136,7 +136,7 @@ def _job_tools(memory: Memory) -> list[Tool]:
     ) -> IngestionList:
         """List the last ingestions, the newest first.
 
-        A running one with many `silent_seconds` was probably killed, or its computer sleeps.
+        A running one with more than 60 `silent_seconds` was probably killed, or its computer sleeps.
         """
         found = await (await memory()).ingestions.newest(limit)
         return IngestionList(*page_of(found, cursor, max_tokens))

@@ -73,10 +73,11 @@ class RemoteUpdater:
 
     async def _send_page(self) -> bool:
         store = self._store
-        fingerprint, embedder = await store.changes.fingerprint(), await store.embedder()
-        if embedder is None:
+        fingerprint, embedders = await store.changes.source()
+        if not embedders:
             return False
-        name, dimensions = name_of(self._vectors.kind, fingerprint, self._ranking), embedder[1]
+        dimensions = next(iter(embedders.values()))
+        name = name_of(self._vectors.kind, fingerprint, self._ranking)
         self.name = name
         # First without the lease: every write to an SQLite file changes its version.
         if not (self.leads or await self._is_behind(name)) or not await self.lead():

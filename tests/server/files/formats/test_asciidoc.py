@@ -98,4 +98,5 @@ def test_a_text_with_anchors_above_its_headings_is_asciidoc() -> None:
     found = text.read(Path("kites.txt"), source.encode())
     assert found.media_type == "text/markdown"
     assert "\n## Wind\n" in found.text
-    assert text.read(Path("kites.txt"), b"== Wind ==\n\nNone.\n").media_type == ""
+    wiki = b"[[File:kite.jpg|thumb|A kite]]\n== Wind ==\n\n[[rain]]\n== Rain ==\n\n[[a|b]]\n= Sun\n"
+    assert text.read(Path("kites.txt"), wiki).media_type == ""

@@ -272,9 +272,8 @@ async def test_a_memory_whose_documents_are_overwritten_is_not_empty_but_damaged
     with path.open("r+b") as file:
         for kind, page in pages:
             file.seek((page - 1) * 4096)
-            file.write(
-                (b"\x0d" if kind == "table" else b"\x0a") + b"\0\0\0\0\x10\0\0"
-            )  # a page without entries
+            # A page without entries.
+            file.write((b"\x0d" if kind == "table" else b"\x0a") + b"\0\0\0\0\x10\0\0")
     async with opened(path) as store:
         with pytest.raises(MemoryDamaged, match="is damaged at the table documents"):
             await store.documents.page(1)
