@@ -30,12 +30,8 @@ _CHANGES = (
 class ChangeStore(StorePart):
     """The changes of one memory."""
 
-    async def fingerprint(self) -> str:
-        """Identifies what an index is derived from: the memory, its embedder, and the last reembedding."""
-        return (await self.source())[0]
-
     async def source(self) -> tuple[str, dict[str, int]]:
-        """The fingerprint, and the `meta.embedders`."""
+        """See `meta.fingerprint` and `meta.embedders`."""
         async with self._engine.reading() as connection:
             values = await meta.values(connection)
         return meta.fingerprint(values), meta.embedders(values)

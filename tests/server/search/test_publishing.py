@@ -52,7 +52,7 @@ async def test_a_new_machine_begins_with_the_published_index(tmp_path: Path, url
     await published(tmp_path / "one", url)
     async with machine(tmp_path / "one", url) as (one, _, first), machine(tmp_path / "two", url) as here:
         two, shared, second = here
-        await shared.fetch(await two._store.changes.fingerprint())
+        await shared.fetch((await two._store.changes.source())[0])
         assert second.read() == first.read() is not None
         await put(two, PIE, uri="pie")
         for question in (QUESTION, "apple pie"):
@@ -67,7 +67,7 @@ async def test_what_is_not_far_ahead_is_not_copied(tmp_path: Path, url: str) -> 
         await memory.search.query(QUESTION, 8)
         version = index.version()
         await shared.publish()
-        await shared.fetch(await memory._store.changes.fingerprint())
+        await shared.fetch((await memory._store.changes.source())[0])
         assert await PublishedStore(memory._store.engine).find(FORMAT) == before
         assert index.version() == version
 
@@ -97,6 +97,6 @@ async def test_a_file_that_is_not_whole_is_not_used(tmp_path: Path, url: str) ->
     async with machine(tmp_path / "two", url) as (memory, shared, index):
         async with memory._store.engine.transaction(ordered=False) as connection:
             await connection.execute("DELETE FROM published_files WHERE part = 0")
-        await shared.fetch(await memory._store.changes.fingerprint())
+        await shared.fetch((await memory._store.changes.source())[0])
         assert index.read() is None
         assert (await memory.search.query(QUESTION, 1)).hits

@@ -64,7 +64,7 @@ async def test_changes_come_in_pages_and_hold_what_an_index_needs(store: Store) 
     [entry] = await store.journal.entries(1)
     assert (first.texts, first.checkpoint) == (["a" * 20, "b" * 20], Checkpoint(2, 0, 1, entry.at))
     assert (await store.changes.since(Checkpoint(), 3)).first(2) == first
-    assert first.fingerprint == await store.changes.fingerprint()
+    assert first.fingerprint == (await store.changes.source())[0]
     second = await store.changes.since(first.checkpoint, 2)
     assert (second.chunk_ids, second.checkpoint) == ([3], Checkpoint(3, 0, 1, entry.at))
     assert second.embeddings[0] == b"\0" * 4
