@@ -140,10 +140,10 @@ class Ingestions:
 
     async def _take_over(self) -> None:
         while others := await self._store.ingestions.of_others(self._run_id):
-            limits = [self._silence_limit(job) for job, _ in others]
-            left = [limit - silence for limit, (_, silence) in zip(limits, others, strict=True)]
+            limits = [self._silence_limit(job) for job in others]
+            left = [limit - job.silent_seconds for limit, job in zip(limits, others, strict=True)]
             await anyio.sleep(max(BEAT_SECONDS, min(SILENT_SECONDS, *left)))
-            for limit, (job, _) in zip(limits, others, strict=True):
+            for limit, job in zip(limits, others, strict=True):
                 if await self._store.ingestions.take_over(job.job_id, self._run_id, limit):
                     await self._resume(job)
 

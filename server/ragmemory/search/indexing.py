@@ -26,7 +26,8 @@ class BuiltSegment(NamedTuple):
 
     def segment_of(self, changes: Changes) -> Segment | None:
         """The segment, if it was built from the same chunks."""
-        return self.segment if changes.digest == self.digest else None
+        is_same = len(self.segment) == len(changes.chunk_ids) and changes.digest == self.digest
+        return self.segment if is_same else None
 
 
 class Searcher(Protocol):

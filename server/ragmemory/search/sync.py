@@ -218,8 +218,7 @@ class IndexSync:
             changes = changes.first(limit - 1)
         segment = None
         if built and changes.chunk_ids:
-            is_short = len(changes.chunk_ids) < len(built.segment)
-            segment = None if is_short else await to_thread.run_sync(built.segment_of, changes)
+            segment = await to_thread.run_sync(built.segment_of, changes)
             if segment is None:  # Its batch was not committed, or not next: neither may those after it be.
                 self._built.clear()
         if changes.checkpoint != index.checkpoint or changes.hidden != index.hidden:

@@ -31,8 +31,10 @@ class IngestionStore(StorePart):
     """The jobs of one memory."""
 
     @property
-    def _silence(self) -> str:
-        return f"CASE status WHEN 'running' THEN {self._engine.dialect.now} - beat ELSE 0 END"
+    def _select(self) -> str:
+        """Select jobs, with the seconds since each running one was saved."""
+        silence = f"CASE status WHEN 'running' THEN {self._engine.dialect.now} - beat ELSE 0 END"
+        return f"SELECT job, {silence} FROM ingestions"
 
     @property
     def _insert(self) -> str:
@@ -42,7 +44,7 @@ class IngestionStore(StorePart):
         """Store a new job, unless one for the same request runs on this machine; return the one that runs."""
         same = [_request(job), self._engine.machine]
         async with self._engine.transaction() as connection:
-            rows = await connection.execute_fetchall(f"SELECT job FROM ingestions WHERE {_SAME}", same)
+            rows = await connection.execute_fetchall(f"SELECT job, 0 FROM ingestions WHERE {_SAME}", same)
             for running in _decoded(rows):
                 return running
             # Only damaged ones are left.
@@ -77,14 +79,10 @@ class IngestionStore(StorePart):
                 [job.status, _encoded(job), job.job_id],
             )
 
-    async def of_others(self, run_id: str) -> list[tuple[Ingestion, float]]:
-        """The jobs that run in other processes of this machine, with the seconds since each was saved."""
-        rows = await self._engine.read(
-            f"SELECT job, {self._engine.dialect.now} - beat FROM ingestions"
-            " WHERE status = 'running' AND run_id <> ? AND machine = ?",
-            [run_id, self._engine.machine],
-        )
-        return [(job, float(row[1])) for row in rows for job in _decoded([row])]
+    async def of_others(self, run_id: str) -> list[Ingestion]:
+        """The jobs that run in other processes of this machine."""
+        sql = f"{self._select} WHERE status = 'running' AND run_id <> ? AND machine = ?"
+        return _decoded(await self._engine.read(sql, [run_id, self._engine.machine]))
 
     async def take_over(self, job_id: str, run_id: str, silent_seconds: float) -> bool:
         """Take over a job, unless its process has saved it in the last seconds, or another has taken it."""
@@ -99,17 +97,16 @@ class IngestionStore(StorePart):
 
     async def running(self) -> list[Ingestion]:
         """The jobs that run in any process."""
-        return _decoded(await self._engine.read("SELECT job FROM ingestions WHERE status = 'running'"))
+        return _decoded(await self._engine.read(f"{self._select} WHERE status = 'running'"))
 
     async def newest(self, limit: int) -> list[Ingestion]:
         """The newest jobs, newest first."""
-        sql = f"SELECT job, {self._silence} FROM ingestions ORDER BY number DESC LIMIT ?"
+        sql = f"{self._select} ORDER BY number DESC LIMIT ?"
         return _decoded(await self._engine.read(sql, [limit]))
 
     async def find(self, job_id: str) -> Ingestion | None:
         """One job."""
-        sql = f"SELECT job, {self._silence} FROM ingestions WHERE job_id = ?"
-        rows = await self._engine.read(sql, [job_id])
+        rows = await self._engine.read(f"{self._select} WHERE job_id = ?", [job_id])
         return next(iter(_decoded(rows)), None)
 
     def _row(self, job: Ingestion) -> list[str]:
@@ -126,12 +123,12 @@ def _request(job: Ingestion) -> str:
 
 
 def _decoded(rows: Iterable[Sequence[Any]]) -> list[Ingestion]:
-    """The jobs in the first column, without damaged ones; a second column has the seconds of silence."""
+    """The jobs in the first column without damaged ones; the second one has the seconds of silence."""
     jobs = []
-    for row in rows:
+    for stored, silence in rows:
         try:
-            job = msgspec.json.decode(row[0], type=Ingestion)
-            job.silent_seconds = max(0.0, round(float(row[1]), 1)) if len(row) > 1 else 0.0
+            job = msgspec.json.decode(stored, type=Ingestion)
+            job.silent_seconds = max(0.0, float(silence))
             jobs.append(job)
         except DECODE_ERRORS as error:
             logger.warning("A stored job is damaged: %s", error)

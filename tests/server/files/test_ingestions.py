@@ -558,7 +558,7 @@ async def test_a_job_that_no_program_of_ours_has_stored_stops_nothing(
     looked = anyio.Event()
     of_others = IngestionStore.of_others
 
-    async def look(self: IngestionStore, run_id: str) -> list[tuple[Ingestion, float]]:
+    async def look(self: IngestionStore, run_id: str) -> list[Ingestion]:
         looked.set()
         return await of_others(self, run_id)
 
