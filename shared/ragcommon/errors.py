@@ -137,9 +137,15 @@ class OutOfMemory(StructuredError):
         return "" if self.limit is None else f"; its limit is {self.limit / 1e6:,.0f} MB (`ulimit -v`)"
 
 
+def is_not_utf8(error: BaseException) -> bool:
+    """Whether bytes could not be decoded as UTF-8. msgspec raises an error of its own for it from 0.23 on."""
+    is_msgspec = isinstance(error, msgspec.DecodeError) and str(error).startswith("Invalid UTF-8")
+    return is_msgspec or isinstance(error, UnicodeDecodeError)
+
+
 def os_reason(error: BaseException) -> str:
     """The reason why a text cannot be read, or the message of another error, as the end of a sentence."""
-    if isinstance(error, UnicodeDecodeError):
+    if is_not_utf8(error):
         return "it is not text in UTF-8"
     reason: str = getattr(error, "strerror", None) or ""
     if getattr(error, "errno", 0) == errno.EMFILE and sys.platform != "win32":

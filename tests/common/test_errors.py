@@ -14,9 +14,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from ragcommon.errors import OutOfMemory, StructuredError, of_the_system, os_reason
+from ragcommon.errors import (
+    DECODE_ERRORS,
+    OutOfMemory,
+    StructuredError,
+    decode_reason,
+    of_the_system,
+    os_reason,
+)
 from ragmcp.errors import RagMcpError
 
 
@@ -175,6 +183,13 @@ def test_the_reason_of_an_error_ends_a_sentence() -> None:
     )
     assert os_reason(OSError("it is a link")) == "it is a link"
     assert os_reason(ValueError("Odd name")) == "Odd name"
+
+
+@pytest.mark.parametrize("content", [b'"\xff"', b'{"\xff": 1}'])
+def test_json_that_is_not_utf_8_is_called_that(content: bytes) -> None:
+    with pytest.raises(DECODE_ERRORS) as raised:
+        msgspec.json.decode(content)
+    assert decode_reason(raised.value, content) == "it is not text in UTF-8"
 
 
 def test_an_error_of_the_system_is_a_sentence_with_its_place() -> None:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from ragcommon.errors import DECODE_ERRORS as DECODE_ERRORS
+from ragcommon.errors import is_not_utf8 as is_not_utf8
 from ragmcp.errors import InvalidParams
 
 T = TypeVar("T")
@@ -40,7 +41,7 @@ def invalid_params(error: Exception) -> InvalidParams:
     """The error for an error of msgspec: the path of the field, and the reason."""
     if isinstance(error, RecursionError):
         return InvalidParams("$", "it is nested too deeply")
-    if isinstance(error, UnicodeDecodeError):
+    if is_not_utf8(error):
         return InvalidParams("$", "a string in it is not UTF-8")
     reason, _, path = str(error).partition(" - at `")
     path = path.rstrip("`") or "$"

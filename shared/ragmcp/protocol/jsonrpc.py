@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragmcp import errors
-from ragmcp.protocol.decoding import DECODE_ERRORS
+from ragmcp.protocol.decoding import DECODE_ERRORS, is_not_utf8
 from ragmcp.protocol.framing import Line
 from ragmcp.protocol.schema.base import ErrorObject
 
@@ -208,7 +208,7 @@ _NO_CHARACTER = b"\\u0000"
 def _unreadable(line: bytes, error: Exception) -> Unreadable:
     if isinstance(error, RecursionError):
         return salvaged(line, line, errors.NotJson("it is nested too deeply"))
-    is_text = not isinstance(error, UnicodeDecodeError)
+    is_text = not is_not_utf8(error)
     # RFC 8259's grammar permits lone surrogates.
     reason = "a string holds a lone surrogate" if is_text else "it is not UTF-8"
     readable = line.decode(errors="replace").replace("\ufffd", _NO_CHARACTER.decode()).encode()

@@ -142,6 +142,9 @@ def test_a_lone_surrogate_is_answered_with_the_id(line: bytes) -> None:
 
 def test_what_is_not_utf_8_is_answered_with_the_id() -> None:
     assert reason(b'{"jsonrpc":"2.0","method":"\xff","id":"q","params":{}}') == ("q", NotJson)
+    message = parse(b'{"jsonrpc":"2.0","method":"\xff","id":"q"}')
+    assert isinstance(message, Unreadable)
+    assert str(message.error) == "The message is not valid JSON: it is not UTF-8."
     assert reason(b'{"jsonrpc":"2.0","method":"m","id":"\xff","params":{}}') == (None, NotJson)
 
 
