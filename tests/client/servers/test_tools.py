@@ -1,4 +1,4 @@
-"""The names of tools as a model calls them, and their results as it reads them (`results`)."""
+"""The names of tools as a model calls them, and their results as it reads them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from msgspec import Raw
 
 from ragchat.servers.configs import ConfigScope, ServerConfig
 from ragchat.servers.connection import Connection
-from ragchat.servers.results import as_tool_result
-from ragchat.servers.tools import MAX_NAME, may_be_of, offered_tools
+from ragchat.servers.tools import MAX_NAME, as_tool_result, may_be_of, offered_tools
 from ragmcp.protocol.schema.content import (
     AudioContent,
     Content,

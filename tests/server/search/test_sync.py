@@ -151,7 +151,7 @@ async def test_damage_that_no_question_comes_upon_is_noticed_after_some_question
     for module in ("checking", "vectors"):
         monkeypatch.setattr(f"ragmemory.search.index.{module}.ALL_EXACT", 100)
     monkeypatch.setattr("ragmemory.search.index.vectors.RESCORED", 100)
-    monkeypatch.setattr("ragmemory.search.index.codes.SHORTLIST", 100)
+    monkeypatch.setattr("ragmemory.search.index.vectors.SHORTLIST", 100)
     part = " ".join(f"word{number}" for number in range(60))
     text = "\n\n".join(f"# Part {number}\n\nAnimal{number}. {part}" for number in range(1_000))
     async with service_for(tmp_path) as memory:

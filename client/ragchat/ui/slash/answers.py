@@ -1,4 +1,7 @@
-"""/research, /more, /sources, /why, /reasoning, /retry, /copy: a report, and the last answer."""
+"""/research, /more, /sources, /why, /reasoning, /retry, /copy, /good, /bad, /stale.
+
+A report; the last answer and the user's verdict on it; past answers whose documents have changed.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ragchat.errors import ArgumentMissing, CommandNotPossible
+from ragchat.formatting import local
+from ragchat.sanitize import one_line
 
 if TYPE_CHECKING:
+    from ragchat.evaluation.cases import Verdict
     from ragchat.turn.events import Emit
     from ragchat.turn.types import Turn
     from ragchat.ui.context import ChatContext
@@ -97,3 +103,36 @@ async def copy(context: ChatContext, _: str) -> None:
 
     method = await clipboard.copy(context.last_turn.answer.text, context.screen.out)
     context.screen.note(f"Copied the answer to the clipboard with {method}.")
+
+
+async def good(context: ChatContext, place: str) -> None:
+    await _save(context, "good", place)
+
+
+async def bad(context: ChatContext, place: str) -> None:
+    await _save(context, "bad", place)
+
+
+async def _save(context: ChatContext, verdict: Verdict, place: str) -> None:
+    from ragchat.evaluation.cases import confirmation
+    from ragchat.evaluation.store import save_verdict
+
+    case = await save_verdict(context.conversation, context.last_turn.turn_id, verdict, place)
+    context.screen.note(confirmation(case))
+
+
+async def stale(context: ChatContext, _: str) -> None:
+    from rich.text import Text
+
+    from ragchat.evaluation.stale import NONE_STALE, stale_turns
+
+    rows = [
+        (
+            one.session_id,
+            local(one.created_at),
+            Text.assemble(one_line(one.question), "\n", (one_line(", ".join(one.places)), "notice")),
+        )
+        async for one in stale_turns(context.conversation.sessions, context.memory)
+    ]
+    if not context.screen.listing(rows):
+        context.screen.note(NONE_STALE)

@@ -21,6 +21,7 @@ import anyio
 import anyio.lowlevel
 
 from ragcommon.contract.maintenance import Verified
+from ragcommon.migrations import migrations
 from ragmemory.errors import (
     CLOSED,
     OF_READ_ONLY,
@@ -47,7 +48,6 @@ from ragmemory.stores.postgres.connection import (
 )
 from ragmemory.stores.postgres.dialect import PostgresDialect
 from ragmemory.stores.postgres.pool import SIZE, Pool, PostgresReader, close
-from ragmemory.stores.postgres.schema import MIGRATIONS
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -69,6 +69,8 @@ _OPTIONS = {
     "tcp_user_timeout": 60_000,  # ms
     "fallback_application_name": "ragmemory",
 }
+# The tables, as a list of migrations.
+MIGRATIONS = migrations(Path(__file__).with_name("schema.sql"))
 # The schema of a memory whose URL names none.
 SCHEMA = "ragmemory"
 

@@ -124,7 +124,7 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     if request.param == "large":
         monkeypatch.setattr("ragmemory.search.index.vectors.ALL_EXACT", 100)
         monkeypatch.setattr("ragmemory.search.index.vectors.RESCORED", 40)
-        monkeypatch.setattr("ragmemory.search.index.codes.SHORTLIST", 100)
+        monkeypatch.setattr("ragmemory.search.index.vectors.SHORTLIST", 100)
     return str(request.param)
 
 

@@ -1,6 +1,6 @@
 """Segments of the index: what they hold, and how they are searched and merged.
 
-Covers `bigrams`, `bm25`, `codes`, `errors`, `lexicon`, `postings`, `rows`, `scores`, `sorted_arrays` and
+Covers `bigrams`, `bm25`, `errors`, `lexicon`, `postings`, `rows`, `scores`, `sorted_arrays` and
 `vectors`.
 """
 
@@ -222,8 +222,8 @@ def test_closed_rows_are_not_among_the_best() -> None:
 def test_many_vectors_go_through_the_codes_and_the_best_are_found(
     dimensions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragmemory.search.index.codes.BLOCK", 64)
-    monkeypatch.setattr("ragmemory.search.index.codes.SHORTLIST", 300)
+    monkeypatch.setattr("ragmemory.search.index.vectors.BLOCK", 64)
+    monkeypatch.setattr("ragmemory.search.index.vectors.SHORTLIST", 300)
     monkeypatch.setattr("ragmemory.search.index.vectors.ALL_EXACT", 100)
     monkeypatch.setattr("ragmemory.search.index.vectors.RESCORED", 200)
     vectors = unit_rows(1000, dimensions)

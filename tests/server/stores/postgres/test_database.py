@@ -1,6 +1,6 @@
 """A memory in PostgreSQL: what its engine does beyond the tests of the stores, which run on both engines.
 
-Covers `connection`, `dialect`, `schema`, `verifying` and `words`.
+Covers `connection`, `dialect`, `verifying` and `words`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ from ragmemory.errors import (
 )
 from ragmemory.stores.postgres import words
 from ragmemory.stores.postgres.connection import numbered
-from ragmemory.stores.postgres.database import PostgresEngine, without_schema
+from ragmemory.stores.postgres.database import MIGRATIONS, PostgresEngine, without_schema
 from ragmemory.stores.postgres.dialect import regular_expression
-from ragmemory.stores.postgres.schema import MIGRATIONS
 from ragmemory.stores.store import Store
 from ragmemory.types.changes import Checkpoint
 from tests.support.memories import EMBEDDER, write_of
