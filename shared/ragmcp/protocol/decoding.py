@@ -49,5 +49,4 @@ def invalid_params(error: Exception) -> InvalidParams:
         if reason.startswith(start):
             path = f"{path}.{reason.removeprefix(start).rstrip('`')}"
             reason = "unknown field" if "unknown" in start else "required, but missing"
-    path = _DOTTED.sub(r"['\1']", path)
-    return InvalidParams(path, reason[:1].lower() + reason[1:])
+    return InvalidParams(_DOTTED.sub(r"['\1']", path), reason[:1].lower() + reason[1:])

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_t
 
 import msgspec
 from msgspec import Raw, Struct
-from msgspec.structs import asdict, fields
+from msgspec.structs import asdict
 
 from ragcommon.errors import leaf
 from ragmcp import errors
@@ -81,8 +81,8 @@ class Tool(Struct, frozen=True):
             return decode(self.arguments, arguments)
         except errors.InvalidParams as error:
             name = error.path.removeprefix("$.")
-            optional = {field.name for field in fields(self.arguments.type) if not field.required}
-            given = _NAMED.decode(arguments) if name in optional else {}
+            known, required = (set(self.info.input_schema.get(key, ())) for key in ("properties", "required"))
+            given = _NAMED.decode(arguments) if name in known - required else {}
             if bytes(given.pop(name, b"")) != b"null":
                 raise errors.InvalidArguments(error.path, error.reason) from None
         return self._decoded(Raw(msgspec.json.encode(given)))

@@ -237,6 +237,12 @@ async def test_a_str_becomes_text_alone() -> None:
     assert await run(returning(list[TextContent], tuple(text.content)), "{}") == text
 
 
+async def test_arguments_of_a_tool_of_any_schema_may_not_be_utf_8() -> None:
+    made = Tool(find.info, plain.function, msgspec.json.Decoder(dict[str, Any]))
+    with pytest.raises(InvalidParams, match="a string in it is not UTF-8"):
+        await made.run(CALL, Raw(b'{"a":"\xff"}'))
+
+
 async def test_a_tool_may_choose_its_text() -> None:
     assert (await run(chosen, "{}")).content == [TextContent(text="line 3")]
 
