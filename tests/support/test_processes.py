@@ -14,5 +14,7 @@ from tests.support.mcp_process import ROOT
 def test_what_a_job_in_the_background_of_a_shell_starts_is_ended_by_ctrl_c() -> None:
     code = "import signal, tests.support.processes; signal.raise_signal(signal.SIGINT)"
     ignoring = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
-    done = subprocess.run([*ignoring, sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(
+        [*ignoring, sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, check=False
+    )
     assert b"KeyboardInterrupt" in done.stderr
