@@ -95,8 +95,3 @@ def database() -> Iterator[str]:
 def _ctrl_c() -> None:
     # A command that ran in this process has left the signal to the system, which would end the process.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-# A job that a shell runs in the background ignores SIGINT, and the processes it starts inherit that. The
-# fixture of a module may start them before the one above has run.
-signal.signal(signal.SIGINT, signal.default_int_handler)

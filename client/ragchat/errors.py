@@ -129,6 +129,12 @@ class UnknownTurn(SessionError):
     hint = "`ragchat session show ID --json` prints the ids of its turns."
 
 
+class SessionDamaged(SessionError):
+    session_id: str
+    sentence = "A turn of the session {session_id} is damaged."
+    hint = "Restore the sessions from a backup, or remove this one: `ragchat session rm {session_id}`."
+
+
 class SessionsUnavailable(SessionError):
     path: str
     reason: str

@@ -54,8 +54,9 @@ def stored_token(path: Path) -> tuple[str, bool]:
         try:
             with os.fdopen(file, "w", encoding="ascii") as opened:
                 opened.write(secrets.token_urlsafe(32) + "\n")
-        except OSError:  # On a full disk: an empty file would be refused from then on.
+        except OSError as error:  # On a full disk: an empty file would be refused from then on.
             path.unlink()
+            error.filename = str(path)
             raise
         made = True
     found = find_token(str(path))

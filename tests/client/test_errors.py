@@ -109,6 +109,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "Name a source by its number, a document, lines of it as notes.md:3-5, or nowhere.",
     ),
     (
+        errors.SessionDamaged("ab"),
+        "A turn of the session ab is damaged.",
+        "Restore the sessions from a backup, or remove this one: `ragchat session rm ab`.",
+    ),
+    (
         errors.SessionsUnavailable("s.db", "disk full"),
         "The sessions in s.db cannot be used: disk full.",
         "Check the setting sessions.path, and that the disk has room.",

@@ -52,8 +52,9 @@ def test_a_full_disk_leaves_no_file_without_a_token(tmp_path: Path, monkeypatch:
     full = os.open("/dev/full", os.O_WRONLY)
     with monkeypatch.context() as patched:
         patched.setattr(os, "fdopen", on_a_full_disk)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match="No space left") as caught:
             stored_token(path)
+        assert caught.value.filename == str(path)
     os.close(full)
     assert stored_token(path)[1]
 

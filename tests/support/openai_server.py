@@ -92,8 +92,8 @@ class OpenAIServer:
     `context_tokens`: a longer prompt gets 400 context_length_exceeded. `stream_options=False`: a request that
     carries them gets 400, as some servers do. `page`: HTML in place of the list of models; `pours` as for
     `Reply`. `hangs_up`: the connection is closed on a prompt that is too long. `fields` are added to each
-    listed model; `pages` are JSON at paths outside of the API, or functions from the body of a request to
-    JSON, or to an iterator of lines.
+    listed model; `pages` are JSON at paths outside of the API, or its bytes, or functions from the body of a
+    request to JSON, or to an iterator of lines.
     """
 
     def __init__(
@@ -267,6 +267,8 @@ class _Handler(BaseHTTPRequestHandler):
             page = page(body)
         if isinstance(page, Iterator):
             self._lines(page)
+        elif isinstance(page, bytes):
+            self._send(200, "application/json", page)
         elif page is not None:
             self._json(200, page)
         else:

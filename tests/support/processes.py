@@ -24,6 +24,9 @@ MESSAGE_BYTES = 1 << 28
 LONGEST_SECONDS = 60.0
 RAGMEMORY = [sys.executable, "-m", "ragmemory"]
 
+# A job that a shell runs in the background ignores SIGINT, and the processes it starts inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 class Held(subprocess.Popen[bytes]):
     """A process that its `with` kills at the end. A process that keeps a test waiting is killed too."""

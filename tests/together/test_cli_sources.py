@@ -6,6 +6,7 @@ Covers `ragchat.commands.source`, `ragchat.ingest.sources` and `ragchat.commands
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -210,6 +211,65 @@ def test_a_file_that_keeps_changing_is_synced_ever_more_seldom() -> None:
 
 
 @pytest.mark.full
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_file_whose_name_is_not_text_does_not_end_watching(watchable: Program) -> None:
+    notes = watchable.folder / "notes"
+    with watchable.started("watch", "notes", "--json") as watch:
+        for status, name in (("added", "tea.md"), ("added", "coffee.md"), ("watching", "notes")):
+            event(watch, status, name)
+        Path(os.fsdecode(os.fsencode(notes) + b"/\xff.md")).write_text("How milk is made.", encoding="utf-8")
+        event(watch, "added", "%FF.md")
+        (notes / "sub" / "coffee.md").unlink()
+        event(watch, "removed", "coffee.md")
+
+
+def python_under(folder: Path, command: str) -> str:
+    """A Python that this command of the shell starts; skips the test where it cannot."""
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\n{command} {sys.executable} "$@"\n', encoding="utf-8")
+    python.chmod(0o700)
+    if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
+        pytest.skip(f"here is no `{command}`")
+    return str(python)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="on Linux each folder is watched by itself")
+def test_a_folder_that_may_not_be_read_does_not_hide_the_changes_in_others(
+    watchable: Program, tmp_path: Path
+) -> None:
+    folders = [watchable.folder / "notes" / name for name in "abcdefgh"]
+    for folder in folders:
+        folder.mkdir()
+    unreadable = folders.pop(3)
+    unreadable.chmod(0)
+    # Root may read everything.
+    python = python_under(tmp_path, "exec" if os.geteuid() else "exec setpriv --bounding-set=-all")
+    with watchable.started("watch", "notes", "--json", python=python) as watch:
+        while json.loads(watch.line())["status"] != "watching":
+            pass
+        for folder in folders:
+            (folder / "milk.md").write_text(f"How milk is made in {folder}.", encoding="utf-8")
+        found = {Path(json.loads(watch.line())["uri"]).parent.name for _ in folders}
+    unreadable.chmod(0o700)
+    assert found == {folder.name for folder in folders}
+
+
+@pytest.mark.full
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limits")
+@pytest.mark.parametrize(("limit", "value"), [("max_inotify_instances", 0), ("max_inotify_watches", 1)])
+def test_where_the_system_watches_no_more_folders_they_are_looked_at(
+    watchable: Program, tmp_path: Path, limit: str, value: int
+) -> None:
+    # A namespace of users has limits of its own.
+    command = f"echo {value} > /proc/sys/user/{limit} && exec"
+    python = python_under(tmp_path, f"exec unshare -Ur sh -c '{command} \"$@\"' -")
+    with watchable.started("watch", "notes", "--json", python=python) as watch:
+        for status, name in (("added", "tea.md"), ("added", "coffee.md"), ("watching", "notes")):
+            event(watch, status, name)
+        (watchable.folder / "notes" / "sub" / "coffee.md").unlink()
+        event(watch, "removed", "coffee.md")
+
+
 def test_web_pages_are_watched_beside_folders(watchable: Program) -> None:
     with page_server() as pages:
         tea = pages.add("/tea", "<p>Oolong takes three minutes.")

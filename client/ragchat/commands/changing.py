@@ -45,7 +45,7 @@ def before(run: Invocation, what: str) -> dict[str, Value]:
     """The values before the last change. Raises NothingBefore."""
     try:
         values: dict[str, Value] = json.loads(_kept(run, what).read_bytes())
-    except (FileNotFoundError, json.JSONDecodeError):
+    except (FileNotFoundError, ValueError):
         raise NothingBefore(what) from None
     return values
 

@@ -1,13 +1,15 @@
 """`ragchat watch`: keep memory in step with folders while their files change.
 
-The operating system reports changes. A burst of them becomes one sync of the changed files. A sync that fails
-is tried again. A folder that disappears keeps its documents, and is synced when it is back. Web pages are
-asked for from time to time.
+The operating system reports changes; where it does not, all files are looked at every few seconds. A burst
+of changes becomes one sync of the changed files. A sync that fails is tried again. A folder that disappears
+keeps its documents, and is synced when it is back. Web pages are asked for from time to time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+import os
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, suppress
 from datetime import datetime
 from functools import partial
@@ -24,7 +26,7 @@ from ragchat.formatting import utc_now
 from ragchat.ingest.loading import sync_files
 from ragchat.ingest.report import InjectReport
 from ragchat.uris import short_uri
-from ragcommon.errors import os_reason
+from ragcommon.errors import leaf, os_reason
 from ragcommon.files.uris import is_address, path_of
 from ragcommon.sqlite.wal import Identity, identity
 from ragcommon.text.rules import counted
@@ -35,10 +37,14 @@ from ragmcp.concurrency import background_task
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
+log = logging.getLogger(__name__)
+
 # A burst of changes ends when nothing has changed for `DEBOUNCE_MS`, or after `MAX_DELAY_MS`.
 DEBOUNCE_MS, MAX_DELAY_MS = 200, 2_000
 # How often the paths are checked: a remounted disk reports no change.
 POLL_MS = 500
+# How often all files are looked at where the operating system does not report their changes.
+POLLING_MS = 5_000
 # Seconds until a sync that has failed is tried again, unless something changes before: at first, and at most.
 FIRST_PAUSE, MAX_PAUSE = 5.0, 300.0
 # Seconds until a file that has just been synced is synced again: at first, and at most if it keeps changing.
@@ -122,6 +128,7 @@ class Watch:
         self._run = run
         self._memory = memory
         self._roots = roots
+        self._polls = self._names_folders = False
         own = run.settings.memory_path if memory.mirror is None else memory.mirror.path
         self._memory_file = own.resolve()
 
@@ -135,40 +142,27 @@ class Watch:
                 if now[root] is None and before.get(root, ()) is not None:
                     self._show("missing", root.as_uri())
             try:
-                await self._follow(present, now, before)
+                if await self._follow(present, now, before):
+                    before = now
             except FileNotFoundError:  # It disappeared after the check.
                 await anyio.sleep(POLL_MS / 1000)
-                continue
-            except BrokenPipeError:  # The reader of the lines has ended.
-                raise
-            except OSError as error:
-                raise NotWatched(os_reason(error)) from error
-            before = now
 
     async def _follow(
         self, roots: Sequence[Path], now: dict[Path, Identity | None], before: dict[Path, Identity | None]
-    ) -> None:
-        """Sync `roots` and then every change, until another file or folder takes one of their paths."""
-        from watchfiles import awatch
+    ) -> bool:
+        """Sync `roots` and then every change, until they must be watched again, and synced as a whole.
 
-        rounds = awatch(
-            *roots,
-            watch_filter=None,
-            debounce=MAX_DELAY_MS,
-            step=DEBOUNCE_MS,
-            rust_timeout=POLL_MS,
-            yield_on_timeout=True,
-            ignore_permission_denied=True,
-        )
+        Another file or folder may have taken one of their paths. Returns whether the watch had begun.
+        """
         # Kept until a sync has succeeded. The first one is of everything.
         changed: dict[Path, None] = {}
         is_whole, due, is_watched = True, 0.0, False
         pauses, pacing = Backoff(FIRST_PAUSE, MAX_PAUSE), Pacing()
-        async with aclosing(rounds):
+        async with aclosing(self._rounds(roots)) as rounds:
             # The first round comes after POLL_MS at the latest. The watch has begun then: no change is lost.
             async for changes in rounds:
                 if is_watched and self._identities() != now:
-                    return
+                    break
                 new = self._relevant(Path(path) for _, path in changes)
                 changed |= dict.fromkeys(new)
                 is_whole |= len(changed) > MAX_CHANGES or any(one.name == ".gitignore" for one in new)
@@ -186,6 +180,45 @@ class Watch:
                     if before.get(root) != now[root]:
                         self._show("watching", root.as_uri())
                 is_watched = True
+        return is_watched
+
+    async def _rounds(self, roots: Sequence[Path]) -> AsyncGenerator[set[tuple[Any, str]], None]:
+        """The changes, empty sets while there are none, until they can no longer be told.
+
+        Raises NotWatched, FileNotFoundError.
+        """
+        from watchfiles import awatch
+
+        # `ignore_permission_denied` hides all errors, and what comes after one within a path is not watched.
+        folders = (Path(one[0]) for root in roots for one in os.walk(root))
+        rounds = awatch(
+            *roots,
+            *(folders if self._names_folders else ()),
+            ignore_permission_denied=self._names_folders,
+            watch_filter=None,
+            debounce=MAX_DELAY_MS,
+            step=DEBOUNCE_MS,
+            rust_timeout=POLL_MS,
+            yield_on_timeout=True,
+            force_polling=self._polls or None,  # None: watchfiles knows where it must.
+            poll_delay_ms=POLLING_MS if self._polls else POLL_MS,
+        )
+        has_begun = False
+        try:
+            async with aclosing(rounds):
+                async for changes in rounds:
+                    has_begun = True
+                    yield changes
+        except FileNotFoundError:
+            raise
+        except (OSError, RuntimeError, ExceptionGroup) as error:
+            log.info("The watch ended: %s", leaf(error))
+            if has_begun:  # It was a changed file whose name is not UTF-8.
+                return
+            if self._polls:
+                raise NotWatched(os_reason(leaf(error))) from error
+            self._names_folders = isinstance(error, PermissionError)
+            self._polls = not self._names_folders  # A limit of the system is reached.
 
     async def poll(self, pages: Sequence[str]) -> None:
         """Sync web pages every PAGES_SECONDS, until cancelled."""

@@ -18,6 +18,7 @@ from msgspec import Struct
 from ragchat.llm.discovery import EMBEDDING_NAMES
 from ragchat.llm.errors import LimitReached, PullFailed
 from ragchat.settings import ModelSettings
+from ragcommon.errors import DECODE_ERRORS
 
 if TYPE_CHECKING:
     import httpx2
@@ -88,7 +89,7 @@ async def embedders(settings: ModelSettings) -> list[OllamaEmbedder]:
                 answer = await client.get(_url(settings, "/api/tags"))
                 for tag in msgspec.json.decode(answer.content, type=_Tags).models:
                     tasks.start_soon(look, client, tag)
-    except* (httpx2.HTTPError, msgspec.DecodeError, LimitReached):  # another program, or one that has ended
+    except* (httpx2.HTTPError, *DECODE_ERRORS, LimitReached):  # another program, or one that has ended
         pass
     return [found[name] for name in sorted(found)]
 

@@ -19,6 +19,7 @@ from ragchat.errors import (
     AmbiguousSession,
     NoSession,
     OnlySingleQuestions,
+    SessionDamaged,
     UnknownSession,
     UnknownTurn,
 )
@@ -28,6 +29,7 @@ from ragchat.sessions.database import Database
 from ragchat.sessions.search import snippet, terms
 from ragchat.sessions.types import Session, SessionInfo, SessionMatch
 from ragchat.turn.types import Turn
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.text.rules import searchable
 from ragconfig.settings import Settings
 
@@ -118,11 +120,11 @@ class SessionStore:
         return [SessionInfo(*row) for row in rows]
 
     async def load(self, session_id: str) -> Session:
-        """A session by its id or a prefix of it. Raises UnknownSession, AmbiguousSession."""
+        """A session by its id or a prefix of it. Raises UnknownSession, AmbiguousSession, SessionDamaged."""
         info = await self._find(session_id)
         key = info.session_id
         rows = await self._database.rows("SELECT record FROM turns WHERE session_id = ? ORDER BY seq", (key,))
-        turns = [Turn.of_record(row[0]) for row in rows]
+        turns = [_turn(key, row[0]) for row in rows]
         return Session(key, info.title, info.created_at, turns, info.notebook)
 
     async def _find(self, session_id: str) -> SessionInfo:
@@ -157,7 +159,7 @@ class SessionStore:
             ORDER BY seq {order} LIMIT ?3""",
             (session_id, start or before, limit),
         )
-        return [Turn.of_record(row[0]) for row in (rows if start else reversed(rows))]
+        return [_turn(session_id, row[0]) for row in (rows if start else reversed(rows))]
 
     async def turn(self, session_id: str, turn_id: str) -> Turn:
         """One turn. Raises UnknownSession."""
@@ -273,8 +275,8 @@ class SessionStore:
         rows = await self._match(" ".join(words), limit, notebook)
         rows = rows or await self._match(" OR ".join(words), limit, notebook)
         matches = []
-        for title, record in rows:
-            turn = Turn.of_record(record)
+        for title, session_id, record in rows:
+            turn = _turn(session_id, record)
             matches.append(
                 SessionMatch(
                     turn.session_id,
@@ -289,12 +291,19 @@ class SessionStore:
 
     async def _match(self, expression: str, limit: int, notebook: str) -> Sequence[tuple[Any, ...]]:
         return await self._database.rows(
-            """SELECT title, record FROM turn_words
+            """SELECT title, session_id, record FROM turn_words
             JOIN turns ON turns.seq = turn_words.rowid JOIN sessions USING (session_id)
             WHERE turn_words MATCH ?1 AND ?3 IN ('', notebook)
             ORDER BY turn_words.rank LIMIT ?2""",
             (expression, limit, notebook),
         )
+
+
+def _turn(session_id: str, record: bytes) -> Turn:
+    try:
+        return Turn.of_record(record)
+    except DECODE_ERRORS as error:
+        raise SessionDamaged(session_id) from error
 
 
 async def _insert(db: aiosqlite.Connection, turn: Turn) -> None:

@@ -75,7 +75,7 @@ class Turn(Struct, frozen=True):
 
     @classmethod
     def of_record(cls, data: bytes) -> Turn:
-        """Raises msgspec.DecodeError for anything but the record of a turn."""
+        """Raises one of DECODE_ERRORS for anything but the record of a turn."""
         record = msgspec.json.decode(data, type=dict[str, Any])
         trace = msgspec.convert(record.get("trace"), dict[str, Any])
         return msgspec.convert(record | {"answer": {**trace, **record, "text": record.get("answer")}}, cls)

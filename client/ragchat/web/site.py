@@ -21,6 +21,7 @@ from ragchat.web.errors import BadRequest, TooLarge, error_response
 from ragchat.web.loads import Loads
 from ragchat.web.programs import Programs
 from ragchat.web.streaming import Streamed, Tell
+from ragcommon.errors import DECODE_ERRORS, decode_reason
 from ragconfig.settings import Settings
 
 T = TypeVar("T")
@@ -88,10 +89,10 @@ async def body(request: Request, kind: type[T]) -> T:
         raise BadRequest("its type is not application/json")
     try:
         return msgspec.json.decode(await read_body(request), type=kind)
-    except msgspec.DecodeError as error:
-        raise BadRequest(str(error)) from None
     except RecursionError:
         raise BadRequest("it is nested too deeply") from None
+    except DECODE_ERRORS as error:
+        raise BadRequest(decode_reason(error)) from None
 
 
 async def read_body(request: Request) -> bytes:

@@ -49,7 +49,7 @@ def server_info(result: Result) -> Implementation:
         return UNKNOWN
     try:
         return msgspec.convert(msgspec.json.decode(result.meta)[SERVER_INFO], Implementation)
-    except (KeyError, TypeError, msgspec.DecodeError):
+    except (KeyError, TypeError, *DECODE_ERRORS):
         return UNKNOWN
 
 

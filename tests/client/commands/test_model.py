@@ -79,15 +79,18 @@ def test_a_model_that_is_not_there_is_pulled_with_consent_only(
 
 @pytest.mark.usefixtures("at_ollama")
 def test_without_any_server_it_says_what_to_start(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RAGCHAT_MODEL_OLLAMA_URL", "http://127.0.0.1:9/v1")
     assert main(["model", "setup"]) == 1
     assert "Start Ollama" in capsys.readouterr().err
     assert main(["model", "setup", "--use", "qwen3:8b", "--yes"]) == 1
     assert "No server that was found" in capsys.readouterr().err
-    assert main(["model", "setup", "--use", "back"]) == 1
-    assert "none to go back to" in capsys.readouterr().err
+    for kept in (None, b"", b'{"model.name": "\xff"}'):
+        if kept is not None:
+            (tmp_path / "state" / "before-model.json").write_bytes(kept)
+        assert main(["model", "setup", "--use", "back"]) == 1
+        assert "none to go back to" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("at_ollama")

@@ -54,6 +54,12 @@ async def test_those_of_ollama_and_of_a_configured_endpoint_are_listed_and_the_o
         ] == ["nomic-embed"]
 
 
+async def test_what_is_at_the_address_of_ollama_and_is_not_text_is_passed_over(tmp_path: Path) -> None:
+    with OpenAIServer(pages={"/api/tags": b'{"models": [{"name": "\xff"}]}'}) as another:
+        found = await found_with(settings_in(tmp_path, model__ollama_url=another.base_url))
+    assert [one.name for one in found] == ["local", "bge-small"]
+
+
 async def test_an_embedder_in_use_that_is_not_listed_is_shown_too(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, embedder__kind="fastembed", embedder__model="/models/own")
     assert [one.name for one in await found_with(settings) if one.in_use] == ["/models/own"]

@@ -27,6 +27,7 @@ from ragchat.errors import (
     AmbiguousSession,
     NoSession,
     OnlySingleQuestions,
+    SessionDamaged,
     SessionsUnavailable,
     UnknownSession,
     UnknownTurn,
@@ -351,6 +352,21 @@ async def test_a_file_that_is_not_a_database_is_an_error_that_names_it(tmp_path:
             await store.list()
     assert caught.value.path == str(path)
     assert ".recover" in caught.value.hint
+
+
+async def test_a_session_with_a_damaged_turn_is_named_and_can_be_removed(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("What is tea?", turn_id="1", session_id="s1"))
+        await store.save_turn(turn("And green tea?", turn_id="2", session_id="s2"))
+        with closing(sqlite3.connect(store.path)) as db, db:
+            db.execute("UPDATE turns SET record = CAST(x'7B2261223A22FF227D' AS BLOB) WHERE turn_id = '1'")
+        for reading in (store.load("s1"), store.turns("s1", 5), store.search("tea")):
+            with pytest.raises(SessionDamaged) as caught:
+                await reading
+            assert caught.value.session_id == "s1"
+        assert [info.session_id for info in await store.list()] == ["s2", "s1"]
+        await store.remove("s1")
+        assert [match.session_id for match in await store.search("tea")] == ["s2"]
 
 
 async def test_a_file_of_a_later_release_is_left_as_it_is(

@@ -175,6 +175,22 @@ def test_a_form_is_no_request_to_the_api(client: httpx2.Client, type: str) -> No
     assert answer.json()["error"]["code"] == "BAD_REQUEST"
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'{"question": "\xff"}', "it is not text in UTF-8"),
+        (b'{"question": 5}', "question must be a text, not a whole number"),
+    ],
+)
+def test_a_request_that_cannot_be_read_is_a_bad_one(
+    client: httpx2.Client, content: bytes, reason: str
+) -> None:
+    type = {"content-type": "application/json"}
+    answer = client.post("/api/sessions/0/ask", content=content, headers=type)
+    message = answer.json()["error"]["message"]
+    assert (answer.status_code, message) == (400, f"The request cannot be read: {reason}.")
+
+
 @pytest.mark.parametrize("site", ["same-site", "cross-site"])
 def test_what_another_page_loads_is_refused_though_the_cookie_comes_with_it(
     client: httpx2.Client, site: str

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from ragmcp.client import core
@@ -21,6 +22,8 @@ from ragmcp.errors import (
     UnsupportedRevision,
     WireError,
 )
+from ragmcp.protocol.results import server_info
+from ragmcp.protocol.schema.base import UNKNOWN, Result
 from ragmcp.protocol.schema.content import (
     AudioContent,
     EmbeddedResource,
@@ -112,6 +115,11 @@ async def test_a_modern_server_is_not_asked_to_shake_hands() -> None:
         meta = server.heard[0]["params"]["_meta"]
         assert meta["io.modelcontextprotocol/clientInfo"] == {"name": "me", "version": "1"}
         assert meta["io.modelcontextprotocol/clientCapabilities"] == {}
+
+
+def test_a_server_whose_name_is_not_text_is_unknown() -> None:
+    meta = b'{"_meta": {"io.modelcontextprotocol/serverInfo": {"name": "\xff", "version": "1"}}}'
+    assert server_info(msgspec.json.decode(meta, type=Result)) is UNKNOWN
 
 
 async def test_a_modern_server_that_started_too_slowly_for_the_probe_is_probed_again(

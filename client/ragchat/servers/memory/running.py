@@ -15,6 +15,7 @@ from anyio import to_thread
 
 from ragchat import CLIENT_NAME, __version__
 from ragchat.servers.supervisor import Supervised
+from ragcommon.errors import DECODE_ERRORS
 from ragcommon.files.uris import is_http_url
 from ragcommon.server_note import CHALLENGE, OWNER_PATH, PROOF, Note, find_note, note_of
 from ragconfig.keys import find_token
@@ -49,7 +50,7 @@ def is_proved(note: Note, seconds: float) -> bool:
     try:
         answer = _get(note.url, f"/health?{CHALLENGE}={challenge}", seconds)
         proof = msgspec.json.decode(answer, type=dict[str, str]).get(PROOF, "")
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *DECODE_ERRORS):
         # It has ended without removing its note, or another program answers.
         return False
     return note.proves(challenge, proof)

@@ -186,7 +186,15 @@ async def test_a_server_that_was_killed_is_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b'{"status": "ok", "proof": "0000"}', b'{"status": "ok"}', b"[]", b"", b"\xff" * 100_000]
+    "body",
+    [
+        b'{"status": "ok", "proof": "0000"}',
+        b'{"status": "ok"}',
+        b'{"status": "\xff"}',
+        b"[]",
+        b"",
+        b"\xff" * 100_000,
+    ],
 )
 def test_another_program_at_its_address_gets_a_challenge_and_nothing_else(body: bytes) -> None:
     answer = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body
