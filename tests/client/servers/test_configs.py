@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ragchat.errors import ServerConfigInvalid, ServerFileNotWritten, ServerFileUnreadable, VariableMissing
 from ragchat.servers.configs import (
@@ -41,6 +42,10 @@ def test_a_command_and_an_address_are_read(tmp_path: Path) -> None:
     assert (found["files"].env, found["files"].trusted) == ({"A": "1"}, True)
     assert (found["web"].url, found["web"].headers) == ("https://example.org/mcp", {"X": "y"})
     assert found["web"].shown == "https://example.org/mcp"
+    assert (
+        replace(found["web"], url="https://ann:pass@example.org/mcp?key=1").shown
+        == "https://***@example.org/mcp"
+    )
 
 
 def test_a_byte_order_mark_does_not_matter(tmp_path: Path) -> None:
