@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 import anyio
 from anyio import to_thread
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragchat.console import describe
 from ragchat.errors import MemoryRefused, RagChatError
@@ -43,6 +44,7 @@ from ragcommon.sqlite.readonly import obstacle_of, readable
 from ragcommon.text.rules import counted
 from ragconfig.errors import SettingsError
 from ragconfig.prompt_files import FOLDER, broken_in, templates_in
+from ragconfig.redaction import redacted
 from ragconfig.settings import Settings
 
 Status: TypeAlias = Literal["ok", "warning", "fault"]
@@ -70,6 +72,11 @@ class Check(Struct, frozen=True):
 
 async def examine(settings: Settings) -> AsyncIterator[Check]:
     """Run all checks in sequence."""
+    async for check in _checks(settings):
+        yield replace(check, detail=redacted(check.detail), hint=redacted(check.hint))
+
+
+async def _checks(settings: Settings) -> AsyncIterator[Check]:
     yield packages()
     yield formats()
     yield sqlite()

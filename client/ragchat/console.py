@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import IO, Any, TextIO, cast
 
-from ragchat.sanitize import one_line, sanitize
+from ragchat.sanitize import one_line, sanitize, visible_json
 from ragcommon.streams import open_closed_streams
 
 
@@ -139,7 +139,7 @@ class Console:
             plain["error"] = msgspec.to_builtins(failure)
         indent = None if self.lines else 2
         text = json.dumps(plain, indent=indent, ensure_ascii=not is_unicode(self.stdout))
-        print(text, file=self.stdout, flush=True)
+        print(visible_json(text) if self.stdout.isatty() else text, file=self.stdout, flush=True)
         self._printed_document = not self.lines
 
     def result(

@@ -20,6 +20,13 @@ def add_secret(secret: str) -> None:
         _secrets.add(secret)
 
 
+def add_secrets_of(url: str) -> None:
+    """Redact the user and password of an address, and its query, which may be a key."""
+    address, _, query = url.partition("?")
+    add_secret(query)
+    add_secret(address.partition("://")[2].partition("/")[0].rpartition("@")[0])
+
+
 def redacted(text: str) -> str:
     """The text with every secret replaced."""
     for secret in sorted(_secrets, key=len, reverse=True):  # a secret may contain another

@@ -96,6 +96,16 @@ def test_stored_text_cannot_speak_to_the_terminal() -> None:
     assert not set("\x1b\x07\x9b") & set(out.getvalue() + err.getvalue())
 
 
+def test_json_on_a_terminal_escapes_what_a_terminal_obeys() -> None:
+    text = "é\x1b]0;title\x07\x9b31m\x7f\u202e字"
+    shown, piped = Terminal(), io.StringIO()
+    Console(json=True, stdout=shown).document(text)
+    Console(json=True, stdout=piped).document(text)
+    assert json.loads(shown.getvalue()) == json.loads(piped.getvalue()) == text
+    assert "é" in shown.getvalue()
+    assert not set("\x1b\x07\x9b\x7f\u202e") & set(shown.getvalue())
+
+
 def test_a_table_lines_up_also_with_wide_and_combining_characters() -> None:
     screen, out, _ = console()
     screen.listing(None, ("name", "n"), [("日本", 1), ("e\u0301e", 22), ("a\nb", 3)])

@@ -25,6 +25,13 @@ def test_a_placeholder_for_a_key_is_no_secret() -> None:
     assert redaction.redacted("ollama runs") == "ollama runs"
 
 
+def test_user_password_and_query_of_an_address_are_secrets() -> None:
+    for address in ("http://ann:pass@host/v1?key=sk-12345", "http://other/v1", ""):
+        redaction.add_secrets_of(address)
+    assert redaction.redacted("http://ann:pass@host/v1?key=sk-12345") == "http://…@host/v1?…"
+    assert redaction.redacted("http://other/v1") == "http://other/v1"
+
+
 def test_a_log_line_with_its_traceback_is_redacted() -> None:
     secret = "sk-12345"
     redaction.add_secret(secret)

@@ -232,6 +232,34 @@ def test_the_doctor_finds_a_damaged_memory_and_an_unreachable_model(tmp_path: Pa
     assert "Traceback" not in done.out + done.err
 
 
+def test_passwords_in_addresses_are_shown_nowhere(tmp_path: Path) -> None:
+    ragchat = program_in(
+        tmp_path,
+        RAGCHAT_MODEL_BASE_URL="http://ann:parole@127.0.0.1:9/v1?key=sesame",
+        RAGCHAT_MODEL_NAME="some-model",
+        RAGCHAT_MODEL_RETRIES="0",
+        RAGCHAT_EMBEDDER_KIND="openai",
+        RAGCHAT_EMBEDDER_BASE_URL="http://ann:parole@127.0.0.1:9/v1?key=sesame",
+        RAGCHAT_EMBEDDER_RETRIES="0",
+    )
+    assert ragchat("mcp", "add", "tickets", "http://ann:parole@127.0.0.1:9/mcp?key=sesame").code == 0
+    (ragchat.folder / "tea.md").write_text("Tea is hot.\n", encoding="utf-8")
+    for words in (
+        ("inject", "."),
+        ("doctor",),
+        ("doctor", "--json"),
+        ("ask", "What is tea?"),
+        ("ask", "--json", "What is tea?"),
+        ("mcp", "ls"),
+        ("mcp", "test", "--json"),
+    ):
+        done = ragchat(*words)
+        assert not re.search("parole|sesame", done.out + done.err), words
+    assert "parole" not in ragchat("config", "show").out
+    logs = [*(ragchat.home / "state").rglob("*.log"), ragchat.home / "data" / "memory.db"]
+    assert not [path for path in logs if re.search(b"parole|sesame", path.read_bytes())]
+
+
 def test_a_read_only_memory_says_so_to_every_write_and_in_the_doctor(ragchat: Program) -> None:
     (ragchat.folder / "tea.md").write_text("Tea is hot.\n", encoding="utf-8")
     assert ragchat("inject", ".").code == 0

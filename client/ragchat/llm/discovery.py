@@ -18,6 +18,7 @@ from ragchat.llm.errors import MissingKey, ModelError, NoChatModel, UnknownModel
 from ragchat.llm.types import OFFLINE, ModelEndpoint
 from ragchat.settings import ModelSettings
 from ragconfig.keys import OPENAI_URL, read_key
+from ragconfig.redaction import add_secrets_of
 
 AUTO = "auto"
 
@@ -46,6 +47,7 @@ async def resolve(
         return None
     base_url = settings.base_url or environ.get("OPENAI_BASE_URL", "")
     key = read_key(settings.key_file, environ=environ)
+    add_secrets_of(base_url)
     if base_url:
         return await _at(ModelEndpoint(name, base_url, key), settings)
     if name == AUTO:

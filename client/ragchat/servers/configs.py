@@ -20,9 +20,11 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from ragchat.errors import ServerConfigInvalid, ServerFileNotWritten, ServerFileUnreadable, VariableMissing
+from ragchat.sanitize import visible
 from ragchat.servers.jsonc import to_json
 from ragcommon.errors import DECODE_ERRORS, decode_reason, os_reason
 from ragcommon.files.safe_open import read_regular
+from ragcommon.files.uris import without_userinfo
 from ragcommon.files.writing import replace_file
 from ragcommon.hosts import SERVER_NAME
 from ragconfig.redaction import add_secret
@@ -73,14 +75,21 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     @property
     def shown(self) -> str:
         """The command or the address on one line."""
-        return shlex.join(self.command) or self.url.partition("?")[0]
+        return shlex.join(self.command) or without_userinfo(self.url.partition("?")[0])
 
     @property
     def whole(self) -> str:
-        """What the user consents to: the command with its variables and folder, or the address."""
+        """What the user consents to: the command with its variables and folder, or the address with what it
+        is sent.
+        """
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.env.items()]
         folder = [f"(in {self.cwd})"] if self.cwd else []
-        return " ".join([*variables, shlex.join(self.command), *folder]) if self.command else self.url
+        headers = [f"(header {name}: {value})" for name, value in self.headers.items()]
+        secret = [f"(client secret {self.oauth.client_secret})"] if self.oauth.client_secret else []
+        command = [*variables, shlex.join(self.command), *folder]
+        text = " ".join(command if self.command else [self.url, *headers, *secret])
+        # Line breaks or many spaces could move a part of it off the screen.
+        return " ".join(visible(text.replace("\n", "\\n")).split())
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -97,7 +106,9 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     def fingerprint(self) -> str:
         """Identifies exactly what would be started: any change needs a new consent."""
         parts = [self.file, self.name, self.command, dict(self.env), self.cwd, self.url, dict(self.headers)]
-        return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
+        oauth = [self.oauth] if self.oauth != OAuthConfig() else []  # Earlier releases left it out.
+        encoded = msgspec.json.encode([*parts, *oauth], order="deterministic")
+        return hashlib.sha256(encoded).hexdigest()
 
     def changed(self, change: Callable[[str], str]) -> ServerConfig:
         """With other texts: of the command, its environment and folder, or of the headers."""

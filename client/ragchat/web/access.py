@@ -31,7 +31,7 @@ from ragchat.web.errors import (
     error_response,
     openai_response,
 )
-from ragchat.web.peer import is_of_another_user
+from ragcommon.listening import FOREIGN
 
 # What can be asked for without a cookie: nothing here says anything about the user.
 OPEN_PATHS = frozenset({"/sign-in", "/health/live"})
@@ -116,8 +116,7 @@ def _hash(value: str) -> bytes:
 class Access:
     """ASGI middleware. `origins` are those of this server, such as `http://127.0.0.1:8766`.
 
-    `private`: only connections of the user who runs it are accepted, where the system can tell. `page`: False
-    if only the API is served.
+    `page`: False if only the API is served.
     """
 
     def __init__(
@@ -127,7 +126,6 @@ class Access:
         origins: frozenset[str],
         cookie: str,
         *,
-        private: bool,
         page: bool = True,
     ) -> None:
         self._app = app
@@ -136,7 +134,6 @@ class Access:
         self._origins = origins
         self._hosts = {urlsplit(origin).netloc for origin in origins}
         self._cookie = cookie
-        self._private = private
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -151,7 +148,7 @@ class Access:
             await send(message)
 
         try:
-            if self._private and is_of_another_user(scope["client"], scope["server"]):
+            if scope[FOREIGN]:
                 raise ForeignUser
             self._check(HTTPConnection(scope), scope["method"], scope["path"])
         except WebError as error:

@@ -25,6 +25,8 @@ _VOID = frozenset({"br", "hr"})
 # The schemes that a link may have; others are shown as text.
 _SCHEMES = ("https://", "http://", "mailto:")
 
+# Deeper emphasis is left out: a text may have thousands of levels, and each would be a call of `_tree`.
+MAX_LEVEL = 50
 # A marker of more, such as `[1-999]`, is no citation.
 MAX_CITED = 50
 
@@ -54,6 +56,8 @@ def _tree(tokens: Iterator[Token]) -> list[Node]:
     """The nodes up to the token that closes the element that has just been opened."""
     found: list[Node] = []
     for token in tokens:
+        if token.nesting and token.level >= MAX_LEVEL:
+            continue
         if token.nesting < 0:
             return found
         if token.type == "inline":

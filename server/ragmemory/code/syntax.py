@@ -28,7 +28,7 @@ MAX_CHARACTERS = 300_000
 # CPU seconds per text. A second is enough for 2 MB of hand-written code; a text that is not in the language
 # may take 40 s per MB.
 PARSE_SECONDS = 1.0
-# Bytes per read of the parser. Between reads other threads run, and the time is checked.
+# Bytes per read of the parser. Other threads run between reads.
 READ = 1_024
 # A large tree is discarded if it is too deep or has too many errors at SAMPLES nodes: a query may take
 # quadratic time in its depth or errors. (Queries have a callback to stop them, but with tree-sitter 0.26.1 it
@@ -305,17 +305,16 @@ def parse(text: str, language: Language) -> Code | None:
     grammar, query = found
     data = text.encode(errors="replace")
     until = time.thread_time() + PARSE_SECONDS
-    is_over = False
-
-    # An exception does not stop the parser, but the end of the text does.
-    def read(offset: int, _: object) -> bytes:
-        nonlocal is_over
-        is_over = is_over or time.thread_time() > until
-        return b"" if is_over else data[offset : offset + READ]
-
-    # A parser is not thread-safe, and texts are parsed in several threads: make one for each text.
-    tree = Parser(grammar).parse(read)
-    if is_over or _is_broken(tree):
+    # Parsed in parts, because a text in one piece cannot be given up.
+    try:
+        # A parser is not thread-safe, and texts are parsed in several threads: make one for each text.
+        tree = Parser(grammar).parse(
+            lambda offset, _: data[offset : offset + READ],
+            progress_callback=lambda _, __: time.thread_time() > until,
+        )
+    except ValueError:
+        return None
+    if _is_broken(tree):
         return None
     nodes = QueryCursor(query).captures(tree.root_node).get("node", [])
     return Code(language, data, tree, sorted(nodes, key=lambda node: (node.start_byte, -node.end_byte)))

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from ragconfig.errors import UnreadableFile
 from ragconfig.keys import OPENAI_URL, read_key
-from ragconfig.redaction import redacted
+from ragconfig.redaction import add_secrets_of, redacted
 from ragmemory.embedders import DOWN_SECONDS, Embedder, EmbedderSettings, WordWeights, inputs_of
 from ragmemory.embedders.calibration import LOCAL
 from ragmemory.errors import EmbedderUnavailable, TextRefused
@@ -52,7 +52,9 @@ class OpenAIEmbedder(Embedder):
         self.settings = settings
         self.dimensions = 0
         self.base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-        self.identity = f"openai:{urlsplit(self.base_url).netloc}:{settings.model}"
+        add_secrets_of(self.base_url)
+        place = urlsplit(self.base_url).netloc.rpartition("@")[2]  # The memory keeps it.
+        self.identity = f"openai:{place}:{settings.model}"
         self._client: AsyncOpenAI | None = None
         self._down: EmbedderUnavailable | None = None
         self._down_since = 0.0
@@ -121,7 +123,7 @@ class OpenAIEmbedder(Embedder):
                 model=self.settings.model, input=list(inputs), encoding_format="float"
             )
         except OpenAIError as error:
-            failure = unavailable(self.identity, self.base_url, error)
+            failure = unavailable(self.identity, redacted(self.base_url), error)
             if is_temporary(error):
                 self._down, self._down_since = failure, time.monotonic()
             raise failure from error
@@ -132,8 +134,9 @@ class OpenAIEmbedder(Embedder):
         """The vectors of `count` texts; the first ones set `dimensions`. Raises EmbedderUnavailable."""
         rows = vectors_in(answer)
         if rows is None:
-            hint = advice(self.base_url, "Check embedder.base_url.")
-            raise EmbedderUnavailable(self.identity, f"{self.base_url} sent no embeddings", hint)
+            place = redacted(self.base_url)
+            hint = advice(place, "Check embedder.base_url.")
+            raise EmbedderUnavailable(self.identity, f"{place} sent no embeddings", hint)
         if any(isinstance(row[0], list) for row in rows if row):
             raise EmbedderUnavailable(self.identity, PER_TOKEN, POOLING_HINT)
         widths = {len(row) for row in rows} | ({self.dimensions} if self.dimensions else set())

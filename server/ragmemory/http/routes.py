@@ -12,9 +12,11 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ragcommon.listening import FOREIGN
 from ragcommon.server_note import CHALLENGE, OWNER_PATH, PROOF, Note
 from ragmcp.http.access import Access, Authorize, Guard
 from ragmcp.http.asgi import Endpoint
+from ragmcp.http.errors import HttpError
 from ragmcp.oauth.bearer import SharedToken
 from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmemory.http import openapi, page
@@ -24,6 +26,14 @@ from ragmemory.http.metrics import CONTENT_TYPE, Metrics
 HEALTH, LIVE, READY = "/health", "/health/live", "/health/ready"
 MCP, SSE, MESSAGES = "/mcp", "/sse", "/messages"
 OPENAPI = "/openapi.json"
+
+
+class UserNotAllowed(HttpError):
+    """A connection of another user of this machine, to a server without a token."""
+
+    status = 403
+    sentence = "This memory belongs to another user of this machine."
+    hint = "Start the server with a token (--token-file), and give it to those who may use the memory."
 
 
 def make_app(
@@ -37,6 +47,7 @@ def make_app(
 ) -> ASGIApp:
     """The whole application; `memories` have their own tokens.
 
+    Without a token, other users of this machine are refused, where the system can tell.
     The page and the paths of `/health` need no token: they contain nothing private, and neither a browser nor
     a supervisor has a token. All other paths need it, even paths that do not exist. `owner` serves the bearer
     of the key in `note`. `limited` adds the limit on requests.
@@ -65,7 +76,7 @@ def make_app(
     def guard(authorize: Authorize | None) -> Guard:
         return Guard(access, views.metrics.count_refused, limited(authorize))
 
-    private, public = guard(None if token is None else SharedToken(token)), guard(None)
+    private, public = guard(_own_user if token is None else SharedToken(token)), guard(None)
     guards = dict.fromkeys(("/", HEALTH, LIVE, READY), public)
     guards[OWNER_PATH] = guard(SharedToken(note.key))
     named = guard(memories.authorize) if memories else private
@@ -80,6 +91,12 @@ def make_app(
             await guards.get(path, private).admit(apps.get(path, router), scope, receive, send)
 
     return app
+
+
+async def _own_user(scope: Scope, _: str | None) -> None:
+    """Raises UserNotAllowed."""
+    if scope[FOREIGN]:
+        raise UserNotAllowed
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,10 @@ async def _serve(
     app = make_app(views, _access(table, token), limited, token, owner, note, memories)
     finish_seconds = ceil(limits.leave_seconds)
     listener = Listener(
-        app, ConnectionLimits(table.head_seconds, limits.header_bytes, table.idle_seconds, finish_seconds)
+        app,
+        ConnectionLimits(table.head_seconds, limits.header_bytes, table.idle_seconds, finish_seconds),
+        # A proxy may be another user's.
+        is_private=token is None and not (table.public_url or table.allowed_hosts),
     )
     # Open requests may run in threads, which cannot be cancelled.
     leave = partial(exit_within, finish_seconds + 2 * CLOSE_SECONDS)

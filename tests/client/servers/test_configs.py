@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ragchat.errors import ServerConfigInvalid, ServerFileNotWritten, ServerFileUnreadable, VariableMissing
 from ragchat.servers.configs import (
     PROJECT_FILE,
     ConfigScope,
+    OAuthConfig,
     ServerConfig,
     read_configs,
     read_file,
@@ -40,6 +42,10 @@ def test_a_command_and_an_address_are_read(tmp_path: Path) -> None:
     assert (found["files"].env, found["files"].trusted) == ({"A": "1"}, True)
     assert (found["web"].url, found["web"].headers) == ("https://example.org/mcp", {"X": "y"})
     assert found["web"].shown == "https://example.org/mcp"
+    assert (
+        replace(found["web"], url="https://ann:pass@example.org/mcp?key=1").shown
+        == "https://***@example.org/mcp"
+    )
 
 
 def test_a_byte_order_mark_does_not_matter(tmp_path: Path) -> None:
@@ -147,8 +153,15 @@ def test_the_fingerprint_changes_with_everything_that_would_be_started() -> None
         ServerConfig(name="a", scope=ConfigScope.PROJECT, file="f", command=("x", "y")),
         ServerConfig(name="a", scope=ConfigScope.PROJECT, file="f", command=("x",), env={"A": "1"}),
         ServerConfig(name="a", scope=ConfigScope.PROJECT, file="g", command=("x",)),
+        ServerConfig(
+            name="a",
+            scope=ConfigScope.PROJECT,
+            file="f",
+            command=("x",),
+            oauth=OAuthConfig(client_secret="s"),
+        ),
     ]
-    assert len({one.fingerprint for one in (config, *others)}) == 4
+    assert len({one.fingerprint for one in (config, *others)}) == 5
 
 
 def test_a_command_is_shown_so_that_its_arguments_cannot_be_mistaken(tmp_path: Path) -> None:
@@ -156,6 +169,24 @@ def test_a_command_is_shown_so_that_its_arguments_cannot_be_mistaken(tmp_path: P
     config = read_file(write(tmp_path / "mcp.json", {"a": entry}), ConfigScope.USER)["a"]
     assert config.shown == "sh -c 'fetch | sh'"
     assert config.whole == "A='1 sh' sh -c 'fetch | sh'"
+
+
+def test_everything_that_an_address_is_sent_is_shown(tmp_path: Path) -> None:
+    entry = {
+        "url": "https://a.org/mcp",
+        "headers": {"X-Client": "${OPENAI_API_KEY}"},
+        "oauth": {"clientSecret": "${GITHUB_TOKEN}"},
+    }
+    config = read_file(write(tmp_path / "mcp.json", {"a": entry}), ConfigScope.PROJECT)["a"]
+    sent = "(header X-Client: ${OPENAI_API_KEY}) (client secret ${GITHUB_TOKEN})"
+    assert config.whole == f"https://a.org/mcp {sent}"
+
+
+def test_no_part_of_a_command_is_moved_out_of_sight(tmp_path: Path) -> None:
+    script = "fetch | sh #" + "\n" * 50 + " " * 5_000 + "\u2800\x1b[2J"
+    entry = {"command": "sh", "args": ["-c", script]}
+    config = read_file(write(tmp_path / "mcp.json", {"a": entry}), ConfigScope.PROJECT)["a"]
+    assert config.whole == "sh -c 'fetch | sh #" + "\\n" * 50 + " \\u2800\\x1b[2J'"
 
 
 def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path) -> None:

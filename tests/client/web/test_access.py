@@ -1,6 +1,6 @@
 """Attacks on the page from web pages, other servers and users of the machine: none does anything.
 
-Of `access`, `peer` and `app`. Each case is one attempt, with the cookie of a signed-in browser
+Of `access`, `ragcommon.peer` and `app`. Each case is one attempt, with the cookie of a signed-in browser
 if that helps.
 """
 
@@ -20,8 +20,8 @@ import httpx2
 import pytest
 
 from ragchat.web.access import FREE_TRIES, HEADERS, WAIT_SECONDS, Keys
-from ragchat.web.peer import is_of_another_user
 from ragchat.web.site import MAX_BODY
+from ragcommon.peer import is_of_another_user
 from tests.support.browser import Browser, Web, chromium_running, expect, serving, visiting, web_process
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program, program_in

@@ -66,3 +66,8 @@ def test_code_is_kept_as_it_is() -> None:
 
 def test_control_characters_and_directions_are_made_visible() -> None:
     assert nodes("a\x1b[2J\u202eb") == [["p", {}, "a␛[2J\ufffdb"]]
+
+
+def test_a_text_may_be_nested_without_end() -> None:
+    text = "**a *" * 2_000 + "b" + "***" * 2_000
+    assert text_of(nodes(text)).count("a") == 2_000

@@ -97,8 +97,15 @@ def test_a_text_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch)
     rust = language_of("a.rs")
     assert rust is not None
     began = time.thread_time()
-    assert parse('"' * 400_000, rust) is None
+    assert parse('"' * 300_000, rust) is None
     assert time.thread_time() - began < 2
+
+
+def test_a_text_is_given_up_also_within_a_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syntax, "PARSE_SECONDS", 0.02)
+    python = language_of("a.py")
+    assert python is not None
+    assert parse("\u3000====\n:ref:`" * 5_000, python) is None
 
 
 @pytest.mark.parametrize("text", ["(" * 100_000, "{" * 100_000, "if x:\n" * 20_000, "a.b" * 100_000])

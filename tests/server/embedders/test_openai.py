@@ -213,6 +213,8 @@ async def test_a_key_file_that_cannot_be_read_makes_the_embedder_unavailable(tmp
 async def test_the_identity_names_the_host_and_the_model(server: EmbeddingsServer) -> None:
     host = server.url.removeprefix("http://").removesuffix("/v1")
     assert OpenAIEmbedder(settings(server.url)).identity == f"openai:{host}:small"
+    with_password = server.url.replace("://", "://ann:password@")
+    assert OpenAIEmbedder(settings(with_password)).identity == f"openai:{host}:small"
 
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("four", 1), ("fives", 2), ("黑豹", 2)])

@@ -47,6 +47,16 @@ BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and file modes")
 
 
+AS_ANOTHER_USER = """
+import sys, urllib.error, urllib.request
+heads = {"Authorization": sys.argv[2]} if sys.argv[2:] else {}
+try:
+    print(urllib.request.urlopen(urllib.request.Request(sys.argv[1], headers=heads)).read().decode())
+except urllib.error.HTTPError as error:
+    print(error.read().decode())
+"""
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpMemory]:
     """One for all tests that do not mind what others have put in."""
@@ -216,6 +226,19 @@ def test_everything_but_page_and_health_needs_the_token(tmp_path: Path) -> None:
         with host(server.url, token=secret) as speaker:
             assert speaker.call("Query", query="anything")["structuredContent"]["hits"] == []
     assert secret not in server.log.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_of_the_machine_needs_a_token(server: HttpMemory, guarded: HttpMemory) -> None:
+    def asked(url: str, *token: str) -> str:
+        command = ["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-c", AS_ANOTHER_USER, url]
+        return subprocess.run([*command, *token], capture_output=True, check=True, text=True).stdout
+
+    refused = "This memory belongs to another user of this machine."
+    assert refused in asked(f"{server.root}/metrics")
+    assert refused in asked(server.url)
+    assert "ok" in asked(f"{server.root}/health")
+    assert "ragmemory_documents" in asked(f"{guarded.root}/metrics", f"Bearer {'t' * 32}")
 
 
 @posix
