@@ -605,14 +605,6 @@ class NotWritable(RagChatError):
     hint = "/export {instead}"
 
 
-class NotWatched(RagChatError):
-    """The operating system refused to watch a folder."""
-
-    reason: str
-    sentence = "The folders cannot be watched: {reason}."
-    hint = "Watch fewer folders, or raise the system's limit (on Linux fs.inotify.max_user_watches)."
-
-
 class ServiceRefused(RagChatError):
     """A program of the system failed; `done` is a sentence about what was done by then."""
 

@@ -189,11 +189,6 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "A conversation is written as Markdown (.md, .txt) or JSON (.json), not as .pdf.",
         "/export talk.md",
     ),
-    (
-        errors.NotWatched("too many files"),
-        "The folders cannot be watched: too many files.",
-        "Watch fewer folders, or raise the system's limit (on Linux fs.inotify.max_user_watches).",
-    ),
     (errors.NothingToAskAbout("a.md is empty."), "There is no text to ask about: a.md is empty.", ""),
     (
         errors.ServerFileUnreadable("mcp.json", "permission denied"),

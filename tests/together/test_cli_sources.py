@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ragchat.commands.watch import FIRST_REST, MAX_LINES, MAX_REST, Pacing
+from ragchat.commands.watch import FIRST_REST, LOOK_SECONDS, MAX_LINES, MAX_REST, Pacing
 from tests.support.pages import page_server
 from tests.support.processes import LONGEST_SECONDS, Held
 from tests.support.program import Program, program_in
@@ -233,6 +233,7 @@ def python_under(folder: Path, command: str) -> str:
     return str(python)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="on Linux each folder is watched by itself")
 def test_a_folder_that_may_not_be_read_does_not_hide_the_changes_in_others(
     watchable: Program, tmp_path: Path
@@ -257,19 +258,28 @@ def test_a_folder_that_may_not_be_read_does_not_hide_the_changes_in_others(
 @pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limits")
 @pytest.mark.parametrize(("limit", "value"), [("max_inotify_instances", 0), ("max_inotify_watches", 1)])
-def test_where_the_system_watches_no_more_folders_they_are_looked_at(
+def test_where_the_system_watches_no_more_folders_they_are_compared(
     watchable: Program, tmp_path: Path, limit: str, value: int
 ) -> None:
+    notes = watchable.folder / "notes"
+    (notes / "loop").symlink_to(notes)
     # A namespace of users has limits of its own.
     command = f"echo {value} > /proc/sys/user/{limit} && exec"
     python = python_under(tmp_path, f"exec unshare -Ur sh -c '{command} \"$@\"' -")
     with watchable.started("watch", "notes", "--json", python=python) as watch:
-        for status, name in (("added", "tea.md"), ("added", "coffee.md"), ("watching", "notes")):
-            event(watch, status, name)
-        (watchable.folder / "notes" / "sub" / "coffee.md").unlink()
-        event(watch, "removed", "coffee.md")
+        event(watch, "added", "tea.md")
+        event(watch, "added", "coffee.md")
+        watching = event(watch, "watching", "notes")
+        assert watching["error"].startswith(f"is compared every {LOOK_SECONDS:g} s: ")
+        # An older file of the same length in the place of another one.
+        text = (notes / "tea.md").read_text(encoding="utf-8")
+        (notes / "tea.md").write_text(text.swapcase(), encoding="utf-8")
+        os.utime(notes / "tea.md", (0, 0))
+        (notes / "sub" / "coffee.md").unlink()
+        assert {json.loads(watch.line())["status"] for _ in range(2)} == {"removed", "updated"}
 
 
+@pytest.mark.full
 def test_web_pages_are_watched_beside_folders(watchable: Program) -> None:
     with page_server() as pages:
         tea = pages.add("/tea", "<p>Oolong takes three minutes.")

@@ -1,14 +1,12 @@
 """`ragchat watch`: keep memory in step with folders while their files change.
 
-The operating system reports changes; where it does not, all files are looked at every few seconds. A burst
-of changes becomes one sync of the changed files. A sync that fails is tried again. A folder that disappears
+The operating system reports changes; where it does not, all files are synced from time to time. A burst of
+changes becomes one sync of the changed files. A sync that fails is tried again. A folder that disappears
 keeps its documents, and is synced when it is back. Web pages are asked for from time to time.
 """
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, suppress
 from datetime import datetime
@@ -21,7 +19,7 @@ import anyio
 
 from ragchat.commands.invocation import Invocation
 from ragchat.console import describe
-from ragchat.errors import NotWatched, PathNotFound, RagChatError
+from ragchat.errors import PathNotFound, RagChatError
 from ragchat.formatting import utc_now
 from ragchat.ingest.loading import sync_files
 from ragchat.ingest.report import InjectReport
@@ -37,14 +35,14 @@ from ragmcp.concurrency import background_task
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
 
-log = logging.getLogger(__name__)
-
 # A burst of changes ends when nothing has changed for `DEBOUNCE_MS`, or after `MAX_DELAY_MS`.
 DEBOUNCE_MS, MAX_DELAY_MS = 200, 2_000
 # How often the paths are checked: a remounted disk reports no change.
 POLL_MS = 500
-# How often all files are looked at where the operating system does not report their changes.
-POLLING_MS = 5_000
+# Of which files the operating system reports changes: of none if a limit of it is reached; not of all if a
+# folder cannot be read. Then all are synced every LOOK_SECONDS: 20,000 unchanged files take half a second.
+ALL, SOME, NOTHING = range(3)
+LOOK_SECONDS = 15.0
 # Seconds until a sync that has failed is tried again, unless something changes before: at first, and at most.
 FIRST_PAUSE, MAX_PAUSE = 5.0, 300.0
 # Seconds until a file that has just been synced is synced again: at first, and at most if it keeps changing.
@@ -128,7 +126,8 @@ class Watch:
         self._run = run
         self._memory = memory
         self._roots = roots
-        self._polls = self._names_folders = False
+        self._coverage, self._reason = ALL, ""
+        self._failures: dict[str, str | None] = {}  # those that were shown
         own = run.settings.memory_path if memory.mirror is None else memory.mirror.path
         self._memory_file = own.resolve()
 
@@ -141,6 +140,7 @@ class Watch:
             for root in self._roots:
                 if now[root] is None and before.get(root, ()) is not None:
                     self._show("missing", root.as_uri())
+                    before[root] = None
             try:
                 if await self._follow(present, now, before):
                     before = now
@@ -178,47 +178,46 @@ class Watch:
                     due = anyio.current_time() + max(FIRST_PAUSE, pauses.next())
                 for root in roots if not is_watched else ():
                     if before.get(root) != now[root]:
-                        self._show("watching", root.as_uri())
+                        self._show("watching", root.as_uri(), error=self._reason or None)
                 is_watched = True
         return is_watched
 
     async def _rounds(self, roots: Sequence[Path]) -> AsyncGenerator[set[tuple[Any, str]], None]:
-        """The changes, empty sets while there are none, until they can no longer be told.
+        """The changes, empty sets while there are none, until the watch has to begin again.
 
-        Raises NotWatched, FileNotFoundError.
+        Raises FileNotFoundError.
         """
-        from watchfiles import awatch
+        from watchfiles import Change, awatch
 
-        # `ignore_permission_denied` hides all errors, and what comes after one within a path is not watched.
-        folders = (Path(one[0]) for root in roots for one in os.walk(root))
-        rounds = awatch(
-            *roots,
-            *(folders if self._names_folders else ()),
-            ignore_permission_denied=self._names_folders,
-            watch_filter=None,
-            debounce=MAX_DELAY_MS,
-            step=DEBOUNCE_MS,
-            rust_timeout=POLL_MS,
-            yield_on_timeout=True,
-            force_polling=self._polls or None,  # None: watchfiles knows where it must.
-            poll_delay_ms=POLLING_MS if self._polls else POLL_MS,
+        reports = (
+            _silence()
+            if self._coverage == NOTHING
+            else awatch(
+                *roots,
+                watch_filter=None,
+                debounce=MAX_DELAY_MS,
+                step=DEBOUNCE_MS,
+                rust_timeout=POLL_MS,
+                yield_on_timeout=True,
+                # It hides every error, and what comes after one is not watched.
+                ignore_permission_denied=self._coverage == SOME,
+            )
         )
-        has_begun = False
+        has_begun, looked_at = False, anyio.current_time()
         try:
-            async with aclosing(rounds):
-                async for changes in rounds:
+            async with aclosing(reports):
+                async for changes in reports:
                     has_begun = True
+                    if self._coverage != ALL and anyio.current_time() - looked_at >= LOOK_SECONDS:
+                        looked_at = anyio.current_time()
+                        changes |= {(Change.modified, str(root)) for root in roots}
                     yield changes
         except FileNotFoundError:
             raise
         except (OSError, RuntimeError, ExceptionGroup) as error:
-            log.info("The watch ended: %s", leaf(error))
-            if has_begun:  # It was a changed file whose name is not UTF-8.
-                return
-            if self._polls:
-                raise NotWatched(os_reason(leaf(error))) from error
-            self._names_folders = isinstance(error, PermissionError)
-            self._polls = not self._names_folders  # A limit of the system is reached.
+            if not has_begun:  # Else it was a changed file whose name is not UTF-8.
+                self._coverage += 1
+                self._reason = f"is compared every {LOOK_SECONDS:g} s: {os_reason(leaf(error))}"
 
     async def poll(self, pages: Sequence[str]) -> None:
         """Sync web pages every PAGES_SECONDS, until cancelled."""
@@ -256,13 +255,21 @@ class Watch:
                 continue
             for one in same:
                 reason = errors.get(one.uri) or one.reason or None
-                self._show(status, one.uri, one.document_id, one.chunks, reason)
+                if status != "failed" or self._is_new(one.uri, reason):
+                    self._show(status, one.uri, one.document_id, one.chunks, reason)
         for skipped in report.skipped:
-            if Path(skipped.path) in roots:  # such as one without files
-                self._show("skipped", Path(skipped.path).as_uri(), error=skipped.reason)
+            path = Path(skipped.path)
+            if path in roots and self._is_new(path.as_uri(), skipped.reason):  # such as one without files
+                self._show("skipped", path.as_uri(), error=skipped.reason)
         if failure:
             self._show("failed", "", error=failure)
         return failure is None
+
+    def _is_new(self, uri: str, reason: str | None) -> bool:
+        """Whether this failure was not shown by an earlier sync."""
+        is_new = self._failures.get(uri, "") != reason
+        self._failures[uri] = reason
+        return is_new
 
     def _relevant(self, paths: Iterable[Path]) -> list[Path]:
         """The changed paths without those that no walk reaches. The memory server knows the other rules."""
@@ -302,3 +309,10 @@ class Watch:
 
     def _print(self, status: str, text: str) -> None:
         self._run.console.print(f"{datetime.now():%H:%M:%S}  {status:<8}  {text}")
+
+
+async def _silence() -> AsyncGenerator[set[tuple[Any, str]], None]:
+    """The rounds of a watch without a change."""
+    while True:
+        yield set()
+        await anyio.sleep(POLL_MS / 1000)
