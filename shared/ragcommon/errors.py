@@ -185,7 +185,8 @@ def of_the_system(error: BaseException) -> StructuredError | None:
         return SystemRefused("The working folder no longer exists", "", "Change to another one with `cd`.")
     if isinstance(error, OSError) and error.strerror:
         hint = "Check the permissions of it and its folder." if isinstance(error, PermissionError) else ""
-        hint = "Free some space on the disk that is written to." if error.errno == errno.ENOSPC else hint
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = "Free some space on the disk that is written to." if is_full else hint
         reason = os_reason(error)
         return SystemRefused(reason[:1].upper() + reason[1:], str(error.filename or ""), hint)
     return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ragchat.errors import DocumentUnknown
+from ragchat.errors import DocumentUnknown, SessionDamaged
 from ragchat.grounding.quotes import quoted_span
 from ragchat.uris import passage_location
 
@@ -88,7 +88,11 @@ async def stale_turns(sessions: SessionStore, memory: MemoryClient) -> AsyncIter
     """The turns of all sessions whose quotations have changed, of the session used last first."""
     staleness = Staleness(memory)
     for info in await sessions.list():
-        for turn in (await sessions.load(info.session_id)).turns:
+        try:
+            session = await sessions.load(info.session_id)
+        except SessionDamaged:  # `ragchat session show` says so.
+            continue
+        for turn in session.turns:
             if places := await staleness.places(turn):
                 yield StaleTurn(turn.session_id, turn.turn_id, turn.question, turn.created_at, places)
 

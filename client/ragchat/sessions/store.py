@@ -6,6 +6,7 @@ The file is opened at first use, so that it does not delay the prompt.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Sequence
 from itertools import takewhile
@@ -35,6 +36,8 @@ from ragconfig.settings import Settings
 
 if TYPE_CHECKING:
     import aiosqlite
+
+log = logging.getLogger(__name__)
 
 TITLE_CHARACTERS = 80
 _INFO = """SELECT session_id, title, created_at, updated_at, count(turns.seq), notebook
@@ -265,7 +268,7 @@ class SessionStore:
         return cursor.rowcount
 
     async def search(self, text: str, limit: int = 20, notebook: str = "") -> Sequence[SessionMatch]:
-        """The turns with all words of `text`, else those with any of them; best first.
+        """The turns with all words of `text`, else those with any of them; best first, without damaged ones.
 
         With `notebook`, only those of its sessions.
         """
@@ -276,7 +279,11 @@ class SessionStore:
         rows = rows or await self._match(" OR ".join(words), limit, notebook)
         matches = []
         for title, session_id, record in rows:
-            turn = _turn(session_id, record)
+            try:
+                turn = _turn(session_id, record)
+            except SessionDamaged as error:
+                log.warning("%s", error)
+                continue
             matches.append(
                 SessionMatch(
                     turn.session_id,

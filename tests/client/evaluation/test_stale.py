@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from ragchat.conversation import Conversation
@@ -32,6 +34,12 @@ async def test_an_answer_is_stale_once_what_it_quotes_has_changed(tmp_path: Path
         await memory.inject(TEA.replace("75", "80"), {"uri": "file:///notes/tea.md"})
         assert await changed() == ["/notes/tea.md:3"]
         await memory.forget("file:///notes/tea.md")
+        assert await changed() == ["/notes/tea.md:3"]
+        with closing(sqlite3.connect(chat.sessions.path)) as db, db:
+            db.execute(
+                "INSERT INTO sessions SELECT 'damaged', title, created_at, updated_at, 0, '' FROM sessions"
+            )
+            db.execute("INSERT INTO turns (turn_id, session_id, record) VALUES ('damaged', 'damaged', x'00')")
         assert await changed() == ["/notes/tea.md:3"]
         elsewhere = turn("Why?", cited=[Citation.of(1, hit("The sky is blue."), "The sky is blue.")])
         assert await Staleness(memory).places(elsewhere) == []

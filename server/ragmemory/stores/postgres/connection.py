@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from ragcommon.errors import DECODE_ERRORS
 from ragmemory.errors import DatabaseUnavailable, MemoryBusy, MemoryDamaged, MemoryFull, first_line
 from ragmemory.stores.engine import Row
 from ragmemory.stores.postgres.dialect import PostgresDialect
@@ -114,8 +115,6 @@ def _is_one_of(error: BaseException, classes: tuple[str, ...]) -> bool:
 @asynccontextmanager
 async def mapped_errors(place: str, busy_seconds: float) -> AsyncIterator[None]:
     """Map psycopg's errors to RagMemoryErrors. Raises DatabaseUnavailable without psycopg."""
-    import msgspec
-
     try:
         import psycopg
     except ImportError as error:
@@ -137,5 +136,5 @@ async def mapped_errors(place: str, busy_seconds: float) -> AsyncIterator[None]:
         raise DatabaseUnavailable(place, first_line(error), RIGHTS_HINT) from error
     except psycopg.Error as error:
         raise DatabaseUnavailable(place, first_line(error)) from error
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise MemoryDamaged(place, "a stored record is not what this program writes") from error
