@@ -18,14 +18,11 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ragcommon.errors import StructuredError, os_reason
-from ragcommon.peer import is_of_another_user
 
 # Connections that wait to be accepted.
 _BACKLOG = 2048
 # Each connection takes a descriptor, and the usual limit is 1,024.
 _DESCRIPTORS = 65_536
-# The key in a scope for whether the connection is of another user of this machine.
-FOREIGN = "ragcommon.foreign"
 
 
 class AddressUnusable(StructuredError):
@@ -93,19 +90,9 @@ def raise_descriptor_limit() -> None:
 class Listener(uvicorn.Server):
     """Serves `app` on a socket. It handles no signals; its owner calls `stop`."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        limits: ConnectionLimits,
-        tls: tuple[str, str] | None = None,
-        *,
-        is_private: bool = False,
-    ) -> None:
-        """`tls` are the paths of a certificate and its private key. Raises OSError for unusable ones.
-
-        `is_private`: FOREIGN says where the system can tell that a connection is another user's.
-        """
-        super().__init__(_config(app, limits, tls, is_private))
+    def __init__(self, app: ASGIApp, limits: ConnectionLimits, tls: tuple[str, str] | None = None) -> None:
+        """`tls` are the paths of a certificate and its private key. Raises OSError for unusable ones."""
+        super().__init__(_config(app, limits, tls))
         self.servers = []  # Set by `startup`, before which it may be cancelled.
         self.started_listening = anyio.Event()
         self.stopped = anyio.Event()
@@ -147,16 +134,13 @@ class Listener(uvicorn.Server):
         self.started_listening.set()
 
 
-def _config(
-    app: ASGIApp, limits: ConnectionLimits, tls: tuple[str, str] | None, is_private: bool
-) -> uvicorn.Config:
+def _config(app: ASGIApp, limits: ConnectionLimits, tls: tuple[str, str] | None) -> uvicorn.Config:
     certificate, private_key = tls or (None, None)
     return uvicorn.Config(
         app,
         ssl_certfile=certificate,
         ssl_keyfile=private_key,
-        # Any callable that makes a protocol.
-        http=partial(_Connection, limits, is_private),  # type: ignore[arg-type]
+        http=partial(_Connection, limits),  # type: ignore[arg-type]  # Any callable that makes a protocol.
         ws="none",
         lifespan="off",
         # Requests are counted, not logged: their addresses and headers are private. Warnings about malformed
@@ -193,19 +177,13 @@ class _Connection(HttpToolsProtocol):
 
     _deadline: asyncio.TimerHandle | None = None
 
-    def __init__(self, limits: ConnectionLimits, is_private: bool, *arguments: Any, **named: Any) -> None:
+    def __init__(self, limits: ConnectionLimits, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._limits = limits
-        self._is_private = is_private
-        self._is_foreign = False
         self._head_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if self._is_private:
-            ours, theirs = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
-            # No name: its client has closed it.
-            self._is_foreign = not theirs or is_of_another_user(theirs[:2], ours[:2])
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -221,7 +199,6 @@ class _Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope[FOREIGN] = self._is_foreign  # type: ignore[literal-required]
         self._await_head()
 
     def on_headers_complete(self) -> None:

@@ -75,8 +75,8 @@ async def _serve(run: Invocation) -> None:
                 servers.user = PageUser(site.dialogs, servers.permissions).user()
                 cookie = f"ragchat_{listening.getsockname()[1]}"
                 private = listens_on_loopback(listening) and not table.public_url
-                app = make_app(site, keys, frozenset(origins), cookie, page=page)
-                listener = Listener(app, limits(run.settings), tls(table), is_private=private)
+                app = make_app(site, keys, frozenset(origins), cookie, private=private, page=page)
+                listener = Listener(app, limits(run.settings), tls(table))
                 async with background_task(partial(listener.run_on, listening)) as tasks:
                     await listener.started_listening.wait()
                     _announce(run, keys, origins[0], token_file)

@@ -31,7 +31,7 @@ from ragchat.web.errors import (
     error_response,
     openai_response,
 )
-from ragcommon.listening import FOREIGN
+from ragcommon.peer import is_of_another_user
 
 # What can be asked for without a cookie: nothing here says anything about the user.
 OPEN_PATHS = frozenset({"/sign-in", "/health/live"})
@@ -116,7 +116,8 @@ def _hash(value: str) -> bytes:
 class Access:
     """ASGI middleware. `origins` are those of this server, such as `http://127.0.0.1:8766`.
 
-    `page`: False if only the API is served.
+    `private`: only connections of the user who runs it are accepted, where the system can tell. `page`: False
+    if only the API is served.
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class Access:
         origins: frozenset[str],
         cookie: str,
         *,
+        private: bool,
         page: bool = True,
     ) -> None:
         self._app = app
@@ -134,6 +136,7 @@ class Access:
         self._origins = origins
         self._hosts = {urlsplit(origin).netloc for origin in origins}
         self._cookie = cookie
+        self._private = private
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -148,7 +151,7 @@ class Access:
             await send(message)
 
         try:
-            if scope[FOREIGN]:
+            if self._private and is_of_another_user(scope["client"], scope["server"]):
                 raise ForeignUser
             self._check(HTTPConnection(scope), scope["method"], scope["path"])
         except WebError as error:

@@ -49,10 +49,12 @@ PARTS = (changes, evaluation, library, map, plain, reading, search, sessions, se
 VIEWS = ("/", "/sessions/{id}", "/notebooks/{name}", "/library", "/map", "/evaluation", "/setup")
 
 
-def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, page: bool = True) -> Starlette:
+def make_app(
+    site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, private: bool, page: bool = True
+) -> Starlette:
     """The application. `origins` are those it answers at, `cookie` is the name of its cookie.
 
-    `page`: False serves other programs alone.
+    `private`: other users of this machine are refused. `page`: False serves other programs alone.
     """
     # Behind a proxy that takes TLS off, too. Browsers send it to loopback without TLS as well.
     door = _Door(keys, cookie, is_secure=any(origin.startswith("https:") for origin in origins))
@@ -66,7 +68,7 @@ def make_app(site: Site, keys: Keys, origins: frozenset[str], cookie: str, *, pa
     no_page = [Route("/sign-in", lambda _: PlainTextResponse(_NO_PAGE))]
     app = Starlette(
         routes=[*(pages if page else no_page), *completions.ROUTES, Route("/health/live", _live)],
-        middleware=[Middleware(Access, keys, origins, cookie, page=page)],
+        middleware=[Middleware(Access, keys, origins, cookie, private=private, page=page)],
         exception_handlers={WebError: _refused},
     )
     # Behind a proxy that takes TLS off, it would lead to http://.

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ragcommon.listening import FOREIGN
+from ragcommon.peer import is_of_another_user
 from ragcommon.server_note import CHALLENGE, OWNER_PATH, PROOF, Note
 from ragmcp.http.access import Access, Authorize, Guard
 from ragmcp.http.asgi import Endpoint
@@ -28,29 +28,20 @@ MCP, SSE, MESSAGES = "/mcp", "/sse", "/messages"
 OPENAPI = "/openapi.json"
 
 
-class UserNotAllowed(HttpError):
-    """A connection of another user of this machine, to a server without a token."""
-
-    status = 403
-    sentence = "This memory belongs to another user of this machine."
-    hint = "Start the server with a token (--token-file), and give it to those who may use the memory."
-
-
 def make_app(
     views: Views,
     access: Access,
     limited: Callable[[Authorize | None], Authorize],
-    token: str | None,
+    authorize: Authorize | None,
     owner: Endpoint,
     note: Note,
     memories: NamedMemories | None,
 ) -> ASGIApp:
     """The whole application; `memories` have their own tokens.
 
-    Without a token, other users of this machine are refused, where the system can tell.
     The page and the paths of `/health` need no token: they contain nothing private, and neither a browser nor
-    a supervisor has a token. All other paths need it, even paths that do not exist. `owner` serves the bearer
-    of the key in `note`. `limited` adds the limit on requests.
+    a supervisor has a token. `authorize` allows all other paths, even paths that do not exist. `owner` serves
+    the bearer of the key in `note`. `limited` adds the limit on requests.
     """
     endpoint = views.endpoint
     router = Router(
@@ -76,7 +67,7 @@ def make_app(
     def guard(authorize: Authorize | None) -> Guard:
         return Guard(access, views.metrics.count_refused, limited(authorize))
 
-    private, public = guard(_own_user if token is None else SharedToken(token)), guard(None)
+    private, public = guard(authorize), guard(None)
     guards = dict.fromkeys(("/", HEALTH, LIVE, READY), public)
     guards[OWNER_PATH] = guard(SharedToken(note.key))
     named = guard(memories.authorize) if memories else private
@@ -93,9 +84,16 @@ def make_app(
     return app
 
 
-async def _own_user(scope: Scope, _: str | None) -> None:
-    """Raises UserNotAllowed."""
-    if scope[FOREIGN]:
+class UserNotAllowed(HttpError):
+    """The server has no token."""
+
+    status = 403
+    sentence = "This memory belongs to another user of this machine; to share it, its server needs a token."
+
+
+async def own_user(scope: Scope, _: str | None) -> None:
+    """Allow the user who runs the server, where the system can tell. Raises UserNotAllowed."""
+    if is_of_another_user(scope["client"], scope["server"]):
         raise UserNotAllowed
 
 

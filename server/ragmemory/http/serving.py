@@ -33,13 +33,14 @@ from ragconfig.settings import Settings, fingerprint
 from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.limits import HttpLimits
+from ragmcp.oauth.bearer import SharedToken
 from ragmemory import __version__
 from ragmemory.http.health import Readiness
 from ragmemory.http.memories import NamedMemories
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.plain import PlainEndpoint
 from ragmemory.http.rate import RateLimit
-from ragmemory.http.routes import MCP, Views, make_app
+from ragmemory.http.routes import MCP, Views, make_app, own_user
 from ragmemory.log import json_handler, say
 from ragmemory.mcp.server import OnDemand, make_server
 from ragmemory.mcp.toolsets import ALL
@@ -133,13 +134,13 @@ async def _serve(
         needs_token=token is not None,
         plain_form=table.plain_form,
     )
-    app = make_app(views, _access(table, token), limited, token, owner, note, memories)
+    # A proxy may be another user's.
+    unguarded = None if table.public_url or table.allowed_hosts else own_user
+    authorize = unguarded if token is None else SharedToken(token)
+    app = make_app(views, _access(table, token), limited, authorize, owner, note, memories)
     finish_seconds = ceil(limits.leave_seconds)
     listener = Listener(
-        app,
-        ConnectionLimits(table.head_seconds, limits.header_bytes, table.idle_seconds, finish_seconds),
-        # A proxy may be another user's.
-        is_private=token is None and not (table.public_url or table.allowed_hosts),
+        app, ConnectionLimits(table.head_seconds, limits.header_bytes, table.idle_seconds, finish_seconds)
     )
     # Open requests may run in threads, which cannot be cancelled.
     leave = partial(exit_within, finish_seconds + 2 * CLOSE_SECONDS)

@@ -1,6 +1,6 @@
 """Attacks on the page from web pages, other servers and users of the machine: none does anything.
 
-Of `access`, `ragcommon.peer` and `app`. Each case is one attempt, with the cookie of a signed-in browser
+Of `access` and `app`. Each case is one attempt, with the cookie of a signed-in browser
 if that helps.
 """
 
@@ -21,7 +21,6 @@ import pytest
 
 from ragchat.web.access import FREE_TRIES, HEADERS, WAIT_SECONDS, Keys
 from ragchat.web.site import MAX_BODY
-from ragcommon.peer import is_of_another_user
 from tests.support.browser import Browser, Web, chromium_running, expect, serving, visiting, web_process
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program, program_in
@@ -295,19 +294,6 @@ def test_another_user_with_the_stolen_cookie_is_refused(
     )
     assert b"USER_NOT_ALLOWED" in done.stdout, done.stderr
     assert client.get("/api/sessions").status_code == 200
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whose a connection is")
-def test_a_connection_that_its_client_has_closed_is_nobodys() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        client = socket.create_connection(listening.getsockname())
-        server, _ = listening.accept()
-        with server:
-            ends = server.getpeername(), server.getsockname()
-            assert not is_of_another_user(*ends)
-            client.close()
-            assert is_of_another_user(*ends)
-    assert is_of_another_user(*ends)
 
 
 def test_a_key_lets_one_browser_in_once(web: Web, client: httpx2.Client) -> None:

@@ -84,8 +84,8 @@ async def door(
         ):
             site = Site(settings, memory, servers, sessions, chats, loads, for_programs)
             keys = Keys(token=TOKEN)
-            app = make_app(site, keys, frozenset([origin]), "ragchat")
-            listener = Listener(app, ConnectionLimits(5.0, 1 << 16, 5, 1), is_private=True)
+            app = make_app(site, keys, frozenset([origin]), "ragchat", private=True)
+            listener = Listener(app, ConnectionLimits(5.0, 1 << 16, 5, 1))
             async with background_task(partial(listener.run_on, listening)):
                 await listener.started_listening.wait()
                 opened = Door(origin, site, keys)

@@ -234,7 +234,7 @@ def test_another_user_of_the_machine_needs_a_token(server: HttpMemory, guarded: 
         command = ["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-c", AS_ANOTHER_USER, url]
         return subprocess.run([*command, *token], capture_output=True, check=True, text=True).stdout
 
-    refused = "This memory belongs to another user of this machine."
+    refused = "This memory belongs to another user of this machine; to share it, its server needs a token."
     assert refused in asked(f"{server.root}/metrics")
     assert refused in asked(server.url)
     assert "ok" in asked(f"{server.root}/health")
