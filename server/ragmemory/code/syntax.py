@@ -28,8 +28,10 @@ MAX_CHARACTERS = 300_000
 # CPU seconds per text. A second is enough for 2 MB of hand-written code; a text that is not in the language
 # may take 40 s per MB.
 PARSE_SECONDS = 1.0
-# Bytes per read of the parser. Other threads run between reads.
-READ = 1_024
+# Bytes up to which a text is parsed in one piece: it takes half a second at most. A longer one is read in
+# parts, because only such a parser can be stopped; but tree-sitter 0.26.1 never frees most of the parts.
+ONE_PIECE = 20_000
+READ = 1 << 16
 # A large tree is discarded if it is too deep or has too many errors at SAMPLES nodes: a query may take
 # quadratic time in its depth or errors. (Queries have a callback to stop them, but with tree-sitter 0.26.1 it
 # crashes.)
@@ -305,14 +307,18 @@ def parse(text: str, language: Language) -> Code | None:
     grammar, query = found
     data = text.encode(errors="replace")
     until = time.thread_time() + PARSE_SECONDS
-    # Parsed in parts, because a text in one piece cannot be given up.
+    # A parser is not thread-safe, and texts are parsed in several threads: make one for each text.
+    parser = Parser(grammar)
     try:
-        # A parser is not thread-safe, and texts are parsed in several threads: make one for each text.
-        tree = Parser(grammar).parse(
-            lambda offset, _: data[offset : offset + READ],
-            progress_callback=lambda _, __: time.thread_time() > until,
+        tree = (
+            parser.parse(data)
+            if len(data) <= ONE_PIECE
+            else parser.parse(
+                lambda offset, _: data[offset : offset + READ],
+                progress_callback=lambda _, __: time.thread_time() > until,
+            )
         )
-    except ValueError:
+    except ValueError:  # It was stopped.
         return None
     if _is_broken(tree):
         return None
