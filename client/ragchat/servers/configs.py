@@ -27,7 +27,7 @@ from ragcommon.files.safe_open import read_regular
 from ragcommon.files.uris import without_userinfo
 from ragcommon.files.writing import replace_file
 from ragcommon.hosts import SERVER_NAME
-from ragconfig.redaction import add_secret
+from ragconfig.redaction import add_secret, add_secrets_of
 from ragconfig.repository import is_repository
 
 USER_FILE = "mcp.json"
@@ -79,11 +79,11 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
 
     @property
     def whole(self) -> str:
-        """What the user consents to: the command with its variables and folder, or the address with what it
-        is sent.
+        """What the user consents to: the command with its variables and folder, or the address and what is
+        sent to it.
         """
-        variables = [f"{name}={shlex.quote(value)}" for name, value in self.env.items()]
-        folder = [f"(in {self.cwd})"] if self.cwd else []
+        variables = [f"{shlex.quote(name)}={shlex.quote(value)}" for name, value in self.env.items()]
+        folder = [f"(in {shlex.quote(self.cwd)})"] if self.cwd else []
         headers = [f"(header {name}: {value})" for name, value in self.headers.items()]
         secret = [f"(client secret {self.oauth.client_secret})"] if self.oauth.client_secret else []
         command = [*variables, shlex.join(self.command), *folder]
@@ -147,6 +147,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
         secrets = (*expanded.env.values(), *expanded.headers.values(), expanded.oauth.client_secret)
         for text in secrets:
             add_secret(text.removeprefix("Bearer "))
+        add_secrets_of(expanded.url)
         return expanded
 
 

@@ -53,7 +53,7 @@ class OpenAIEmbedder(Embedder):
         self.dimensions = 0
         self.base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
         add_secrets_of(self.base_url)
-        place = urlsplit(self.base_url).netloc.rpartition("@")[2]  # The memory keeps it.
+        place = urlsplit(self.base_url).netloc.rpartition("@")[2]  # It is stored in the memory.
         self.identity = f"openai:{place}:{settings.model}"
         self._client: AsyncOpenAI | None = None
         self._down: EmbedderUnavailable | None = None
