@@ -67,7 +67,7 @@ def visible(text: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """JSON on one line, in which the characters that `visible` escapes are escaped as JSON does."""
+    """JSON in which the characters that `visible` escapes are escaped as JSON does."""
     return "".join(one if _is_visible(one) else _json_escape(one) for one in text)
 
 

@@ -127,7 +127,7 @@ class Watch:
         self._memory = memory
         self._roots = roots
         self._coverage, self._reason = ALL, ""
-        self._failures: dict[str, str | None] = {}  # those that were shown
+        self._shown: dict[str, tuple[str, str | None]] = {}  # what failed or was skipped, and why
         own = run.settings.memory_path if memory.mirror is None else memory.mirror.path
         self._memory_file = own.resolve()
 
@@ -255,21 +255,23 @@ class Watch:
                 continue
             for one in same:
                 reason = errors.get(one.uri) or one.reason or None
-                if status != "failed" or self._is_new(one.uri, reason):
+                if not self._is_repeated(status, one.uri, reason, within):
                     self._show(status, one.uri, one.document_id, one.chunks, reason)
         for skipped in report.skipped:
-            path = Path(skipped.path)
-            if path in roots and self._is_new(path.as_uri(), skipped.reason):  # such as one without files
-                self._show("skipped", path.as_uri(), error=skipped.reason)
+            if (path := Path(skipped.path)) in roots:  # such as one without files
+                uri = path.as_uri()
+                if not self._is_repeated("skipped", uri, skipped.reason, within):
+                    self._show("skipped", uri, error=skipped.reason)
         if failure:
             self._show("failed", "", error=failure)
         return failure is None
 
-    def _is_new(self, uri: str, reason: str | None) -> bool:
-        """Whether this failure was not shown by an earlier sync."""
-        is_new = self._failures.get(uri, "") != reason
-        self._failures[uri] = reason
-        return is_new
+    def _is_repeated(self, status: str, uri: str, reason: str | None, within: Sequence[Path]) -> bool:
+        """Whether a file fails as it did in the sync before, and has not changed since."""
+        before = self._shown.pop(uri, None)
+        if status in ("failed", "skipped"):
+            self._shown[uri] = status, reason
+        return before == (status, reason) and uri not in {path.as_uri() for path in within}
 
     def _relevant(self, paths: Iterable[Path]) -> list[Path]:
         """The changed paths without those that no walk reaches. The memory server knows the other rules."""

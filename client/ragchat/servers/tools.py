@@ -89,7 +89,7 @@ def _with_digest(name: str, server: str, tool: str) -> str:
     return f"{name[: MAX_NAME - len(digest) - 1]}_{digest}"
 
 
-# Their results
+# The results of tools
 
 
 def as_tool_result(result: ToolCallResult, server: str, keep: Keep) -> ToolResult:

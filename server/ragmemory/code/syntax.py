@@ -310,14 +310,13 @@ def parse(text: str, language: Language) -> Code | None:
     # A parser is not thread-safe, and texts are parsed in several threads: make one for each text.
     parser = Parser(grammar)
     try:
-        tree = (
-            parser.parse(data)
-            if len(data) <= ONE_PIECE
-            else parser.parse(
+        if len(data) <= ONE_PIECE:
+            tree = parser.parse(data)
+        else:
+            tree = parser.parse(
                 lambda offset, _: data[offset : offset + READ],
                 progress_callback=lambda _, __: time.thread_time() > until,
             )
-        )
     except ValueError:  # It was stopped.
         return None
     if _is_broken(tree):
