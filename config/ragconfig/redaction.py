@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 
+from ragcommon.files.uris import USERINFO
+
 # Shorter values are placeholders for a key ("none", "ollama"), and occur in other text.
 MIN_SECRET_CHARACTERS = 7
 REPLACEMENT = "…"
@@ -22,9 +24,9 @@ def add_secret(secret: str) -> None:
 
 def add_secrets_of(url: str) -> None:
     """Redact the user and password of an address, and its query, which may be a key."""
-    address, _, query = url.partition("?")
-    add_secret(query)
-    add_secret(address.partition("://")[2].partition("/")[0].rpartition("@")[0])
+    add_secret(url.partition("?")[2])
+    if user := USERINFO.search(url):
+        add_secret(user[0])
 
 
 def redacted(text: str) -> str:

@@ -20,7 +20,7 @@ def _asks_again() -> Iterator[None]:
     peer._kernel_tells.cache_clear()
 
 
-def test_a_connection_that_its_client_has_closed_is_nobodys() -> None:
+def test_a_connection_that_its_client_has_closed_counts_as_another_users() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         client = socket.create_connection(listening.getsockname())
         server, _ = listening.accept()
@@ -32,7 +32,7 @@ def test_a_connection_that_its_client_has_closed_is_nobodys() -> None:
     assert is_of_another_user(*ends)
 
 
-def test_a_kernel_that_knows_no_connections_refuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_knows_no_connections_refuses_none(monkeypatch: pytest.MonkeyPatch) -> None:
     # It answers like this for a protocol whose module it lacks.
     monkeypatch.setattr(socket, "IPPROTO_TCP", 33)
     with socket.create_server(("127.0.0.1", 0)) as listening:

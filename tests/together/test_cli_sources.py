@@ -229,7 +229,7 @@ def python_under(folder: Path, command: str) -> str:
     python.write_text(f'#!/bin/sh\n{command} {sys.executable} "$@"\n', encoding="utf-8")
     python.chmod(0o700)
     if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
-        pytest.skip(f"here is no `{command}`")
+        pytest.skip(f"`{command}` does not work on this machine")
     return str(python)
 
 

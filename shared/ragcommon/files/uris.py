@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 _ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+# The user name and password in an address.
+USERINFO = re.compile(r"(?<=://)[^/?#]*(?=@)")
 
 
 def is_address(words: str) -> bool:
@@ -30,7 +32,7 @@ def without_userinfo(value: Any) -> Any:
 
     A value that is no text stays as it is.
     """
-    return re.sub(r"(?<=://)[^/?#]*@", "***@", value) if isinstance(value, str) else value
+    return USERINFO.sub("***", value) if isinstance(value, str) else value
 
 
 def path_of(uri: str) -> Path:
