@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
-from ragcommon.text.rules import ITEM, is_row
+from ragcommon.text.rules import ITEM
 from ragconfig.settings import packaged
 
-# A line with more characters is a paragraph; the row of a table or the record of a CSV file, with four times
-# as many: a sentence in one cell would be shown with other cells of the row above it.
+# A line with more characters is a paragraph, the row of a table with as many for each cell: a sentence in one
+# cell would be shown with other cells of the row above it.
 MAX_LINE = 240
 # Paragraphs are wrapped at this width at least, and their lines fill this part of it but for a word.
 MIN_WIDTH = 50
@@ -39,7 +39,7 @@ def piece_spans(text: str, begin: int = 0, *, wraps: bool = True) -> Iterator[Sp
     """
     for start, end in paragraph_spans(text, begin, wraps=wraps):
         part = text[start:end]
-        is_line = "\n" not in part and len(part) <= MAX_LINE * (4 if is_row(part) or not wraps else 1)
+        is_line = "\n" not in part and (not wraps or len(part) <= MAX_LINE * (1 + part.count("|")))
         (_, stop), *others = [(0, end - start)] if is_line else sentence_spans(part)
         yield from ((start + first, start + last) for first, last in [(0, stop), *others])
 

@@ -295,8 +295,7 @@ def _newest_first(windows: Sequence[Window]) -> Sequence[Window]:
     """Put the newest version of a document where the first one is."""
     found: list[Window] = []
     for window in windows:
-        newer = (at for at, other in enumerate(found) if _is_newer(window, other))
-        found.insert(next(newer, len(found)), window)
+        found.insert(next((at for at, one in enumerate(found) if _is_newer(window, one)), len(found)), window)
     return found
 
 

@@ -54,7 +54,11 @@ def test_a_long_line_is_cut_into_its_sentences() -> None:
 def test_the_row_of_a_table_is_whole_unless_it_is_very_long() -> None:
     row = f"| mute | {'The pump is off. ' * (MAX_LINE // 6)}".ljust(3 * MAX_LINE) + "|"
     assert [text[slice(*span)] for text in [f"{row}\n{row}"] for span in piece_spans(text)] == [row, row]
-    assert len([*piece_spans(f"{row[:-1]} The tap drips. |".ljust(4 * MAX_LINE) + "|")]) > 1
+    long = f"{row[:-1]} The tap drips. |".ljust(5 * MAX_LINE) + "|"
+    assert len([*piece_spans(long)]) > 1
+    cells = "| a | b | c | d " + long
+    assert [*piece_spans(cells)] == [(0, len(cells))]
+    assert [*piece_spans(long, wraps=False)] == [(0, len(long))]
 
 
 WRAPPED = (

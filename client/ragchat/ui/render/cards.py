@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
@@ -13,8 +13,10 @@ from rich.text import Text
 from ragchat.grounding.highlight import Highlight
 from ragchat.grounding.pieces import paragraph_spans
 from ragchat.offline.answer import markdown_of
+from ragchat.offline.cards import ELLIPSIS
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
+from ragchat.ui.render.tables import TableRow, named_rows, shortened
 from ragcommon.text.rules import counted, is_row, table_header
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ class Row(NamedTuple):
     text: Text
     is_best: bool = False  # it most likely holds the answer
     is_header: bool = False  # of the table with the best row
+    is_named: bool = False  # of a row of a wide table, whose cells have the names of their columns
 
 
 def show_cards(
@@ -69,12 +72,13 @@ def _fitting(
     cited = {one.n: one for one in reversed(answer.sources)}
     hits = {one.hit.chunk_id: one.hit for one in answer.candidates}
     whole: list[Sequence[Row]] = [
-        [*_rows(console, card, highlight, _header(card, hits.get(card.chunk_id)))] for card in cards
+        [*_rows(console, card, highlight, hits.get(card.chunk_id), is_whole=is_whole)] for card in cards
     ]
     do_fit = is_whole or sum(len(rows) + 2 for rows in whole) <= room
     shown, is_cut = list[list[Text]](), False
     for card, rows in zip(cards, whole, strict=True):
         link = link_of(cited[card.n]) if card.n in cited else ""
+        is_cut |= any(row.is_named and ELLIPSIS in row.text.plain for row in rows)
         if not do_fit:
             rows = [row for row in rows if row.text.plain.strip()]
             if shown and room - 1 < min(len(rows), _MIN_ROWS):
@@ -118,11 +122,15 @@ def _cut(text: str, width: int) -> str:
     return first + cut + last
 
 
-def _rows(console: Console, card: Card, highlight: Highlight, header: range) -> Iterator[Row]:
-    """The rows of a card on the screen. `header`: see `_header`."""
+def _rows(
+    console: Console, card: Card, highlight: Highlight, hit: Hit | None, *, is_whole: bool
+) -> Iterator[Row]:
+    """The rows of a card of `hit` on the screen."""
     mark = NO_MARK if console.color_system is not None else MARK
     width = max(1, console.width - len(NO_MARK))
-    paragraphs = list(_paragraphs(card, highlight, header))
+    named = {} if card.is_code else named_rows(card.text, hit, width)
+    header = _header(card, hit)
+    paragraphs = list(_paragraphs(card, highlight, header, named, is_whole=is_whole))
     are_wide = any(line.cell_len > width and is_row(line.plain) for lines in paragraphs for line in lines)
     for lines in paragraphs:
         lines = [_unpadded(line) if are_wide and is_row(line.plain) else line for line in lines]
@@ -131,20 +139,27 @@ def _rows(console: Console, card: Card, highlight: Highlight, header: range) -> 
             indent = min(len(line) - len(bare), width // 2)
             for row in bare.wrap(console, width - indent):
                 styles = {span.style for span in row.spans}
-                is_best = "best" in styles
+                is_best = not styles.isdisjoint(("best", "best row"))
                 text = Text((mark if is_best else NO_MARK) + " " * indent).append_text(row)
-                yield Row(text, is_best, "header" in styles)
+                yield Row(text, is_best, "header" in styles, not styles.isdisjoint(("row", "best row")))
 
 
-def _paragraphs(card: Card, highlight: Highlight, header: range) -> Iterator[list[Text]]:
+def _paragraphs(
+    card: Card, highlight: Highlight, header: range, named: Mapping[int, TableRow], *, is_whole: bool
+) -> Iterator[list[Text]]:
     """The lines of a card with their styles; those of a wrapped paragraph together."""
     ends = {} if card.is_code else dict(paragraph_spans(card.text))
     lines: list[Text] = []
-    start = end = 0
+    start = end = of_row = 0
     for line in card.text.split("\n"):
-        text = Text()
-        for part, stands_out in highlight.parts(sanitize(line)):
-            text.append(part, "match" if stands_out else "")
+        if row := named.get(start):
+            of_row = row.end
+            if row.cells:
+                yield [_named(row, card.best, highlight, is_whole=is_whole)]
+        if start < of_row:
+            start += len(line) + 1
+            continue
+        text = _matching(line, highlight)
         # The style stays at its characters, also where signs are removed, tabs expanded and lines wrapped.
         text.stylize("best", *(len(sanitize(line[: max(at - start, 0)])) for at in card.best))
         if start in header:
@@ -158,6 +173,26 @@ def _paragraphs(card: Card, highlight: Highlight, header: range) -> Iterator[lis
             lines = []
 
 
+def _matching(line: str, highlight: Highlight) -> Text:
+    text = Text()
+    for part, stands_out in highlight.parts(sanitize(line)):
+        text.append(part, "match" if stands_out else "")
+    return text
+
+
+def _named(row: TableRow, best: tuple[int, int], highlight: Highlight, *, is_whole: bool) -> Text:
+    """A row with the names of its cells; in the best one, those with a word of the question stand out."""
+    is_best = row.start < best[1] and best[0] < row.end
+    cells = [_matching(cell, highlight) for cell in row.cells]
+    cells = cells if is_whole else [*shortened(cells)]
+    for cell in cells:
+        if is_best and cell.spans:
+            cell.stylize("best")
+    text = Text(" · ").join(cells)
+    text.stylize("best row" if is_best else "row")
+    return text
+
+
 def _header(card: Card, hit: Hit | None) -> range:
     """Where the lines of the header above the best row of a table are in the text of a card of `hit`."""
     text, (start, end) = card.text, card.best
@@ -166,7 +201,7 @@ def _header(card: Card, hit: Hit | None) -> range:
         return range(text.index(names) + len(names) if names in text else 0)
     if not is_row(text[start:end]):
         return range(0)
-    return range(*table_header(text, text.rfind("\n", 0, start) + 1, gaps=("…",)))
+    return range(*table_header(text, text.rfind("\n", 0, start) + 1, gaps=(ELLIPSIS,)))
 
 
 def _unpadded(row: Text) -> Text:
@@ -203,10 +238,12 @@ def _around_best(rows: Sequence[Row], room: int) -> Sequence[Row]:
     # In a long part, the row with most words of the question is best.
     is_long = len(marked) > shown - shown // 3
     best = max(marked, key=lambda place: _matches(rows[place])) if is_long else marked[0]
-    first = max(0, min(best - shown // 3, len(rows) - shown))
+    # The rows above are about something else.
+    above_best = 0 if rows[best].is_named else shown // 3
+    first = max(0, min(best - above_best, len(rows) - shown))
     if header := [row for row in rows[:first] if row.is_header][: room // 3]:
         shown = max(1, shown - len(header))
-        first = max(0, min(best - shown // 3, len(rows) - shown))
+        first = max(0, min(best - above_best, len(rows) - shown))
     above = [row for row in rows[:first] if not row.is_header]
     return [*header, *_left_out(above), *rows[first : first + shown], *_left_out(rows[first + shown :])]
 

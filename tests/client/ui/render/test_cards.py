@@ -1,4 +1,4 @@
-"""Cards on a terminal: how many fit, their places, and what stands out."""
+"""Cards on a terminal: how many fit, their places, what stands out, and wide `tables`."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def test_what_names_the_columns_in_its_passage_is_the_header_of_a_csv_file(
 
 def test_the_header_of_a_wide_table_leaves_room_for_its_rows() -> None:
     header = ",".join(f"column number {number}" for number in range(60))
-    rows = [",".join([str(number)] * 60) for number in range(20)]
+    rows = [",".join([str(number)] * 59) for number in range(20)]
     _, lines, _ = shown(card("\n".join([header, *rows]), rows[9]), uri="a.csv")
     assert len(lines) <= 24 - 6
     assert sum("column number" in line for line in lines) == 5
@@ -295,3 +295,90 @@ def test_control_characters_of_a_document_reach_no_terminal() -> None:
     assert "\x1b[31m" not in file.getvalue()
     assert "\x07" not in file.getvalue()
     assert "alert" in lines[1]
+
+
+FLEET = """| Plate | Driver | Make | First registration | Mileage km | Next inspection | Notes |
+|---|---|---|---|---|---|---|
+| FR 1200 | Ana Pereira | Volkswagen | 2021-04-12 | 88,120 | 2026-04 | |
+| FR 1201 | Tom Becker | Ford | 2020-09-01 | 131,400 | 2025-09 | a\\|b |"""
+FLEET_CSV = """Plate,Driver,Make,First registration,Mileage km,Next inspection,Notes
+… lines 2–11
+FR 1200,Ana Pereira,Volkswagen,2021-04-12,"88,120",2026-04,
+FR 1201,Tom Becker,Ford,2020-09-01,"131,400",2025-09,a|b"""
+
+
+@pytest.mark.parametrize(("text", "uri"), [(FLEET, "fleet.md"), (FLEET_CSV, "fleet.csv")])
+def test_the_cells_of_a_wide_table_have_the_names_of_their_columns(text: str, uri: str) -> None:
+    best = next(line for line in text.split("\n") if "1201" in line)
+    file, lines, _ = shown(card(text, best), question="inspection of FR 1201", uri=uri)
+    assert lines[1:] == [
+        "  Plate: FR 1200 · Driver: Ana Pereira · Make: Volkswagen · First registration:",
+        "  2021-04-12 · Mileage km: 88,120 · Next inspection: 2026-04",
+        "  Plate: FR 1201 · Driver: Tom Becker · Make: Ford · First registration:",
+        "  2020-09-01 · Mileage km: 131,400 · Next inspection: 2025-09 · Notes: a|b",
+    ]
+    assert styles(file, ": 2025-09") == {(True, False)}
+    assert styles(file, "Tom Becker") == styles(file, ": 2026-04") == {(False, False)}
+
+
+def test_the_rows_of_a_table_that_fits_are_shown_as_they_were_written() -> None:
+    _, lines, _ = shown(card(FLEET, "2025-09"), columns=100)
+    assert lines[1:] == [f"  {line}" for line in FLEET.split("\n")]
+
+
+def test_names_are_those_of_the_own_table() -> None:
+    other = FLEET.replace("Driver", "Owner").replace("120", "340")
+    _, lines, _ = shown(card(f"{FLEET}\n\nSold:\n\n{other}", "131,400"), rows=40)
+    assert [line.split(" · ")[1] for line in lines if "Plate" in line] == [
+        *("Driver: Ana Pereira", "Driver: Tom Becker"),
+        *("Owner: Ana Pereira", "Owner: Tom Becker"),
+    ]
+
+
+def test_the_row_that_answers_begins_where_a_table_is_cut() -> None:
+    rows = [f"| FR 12{n:02} | Tom Becker | Ford | 2020-09-01 | 131,400 | 2025-{n:02} | |" for n in range(30)]
+    text = "\n".join([*FLEET.split("\n")[:2], *rows])
+    _, lines, _ = shown(card(text, rows[12]), question="FR 1212")
+    assert lines[1:3] == [
+        "  … 24 more lines",
+        "  Plate: FR 1212 · Driver: Tom Becker · Make: Ford · First registration:",
+    ]
+
+
+def of_csv(text: str) -> Hit:
+    return replace(hit(text, chunk_id=1), uri="a.csv")
+
+
+def test_a_long_row_keeps_its_first_cell_and_those_with_words_of_the_question() -> None:
+    header = ["Name", *(f"Link {number}" for number in range(9)), "Melting point", "Summary"]
+    row = ["Tungsten", *(f"https://example.org/{'x' * 60}" for _ in range(9)), "3695", "text " * 200]
+    text = f"{','.join(header)}\n{','.join(row)}"
+    _, lines, _ = shown(card(text, ",".join(row)), question="melting point of tungsten", uri="a.csv")
+    shown_row = " ".join(line.strip() for line in lines[1:])
+    assert shown_row.startswith("Name: Tungsten · ")
+    assert " · … · Melting point: 3695 · …" in shown_row
+    assert "text text" not in shown_row
+    assert len(shown_row) < 700
+    out, file = terminal(80, 60)
+    answer = Answer(
+        "", cards=[card(text, ",".join(row))], candidates=[Candidate(of_csv(text), True, "shown")]
+    )
+    assert show_cards(Screen(out, out, animated=True), answer.cards, answer, Highlight(""), is_whole=False)[1]
+    show_cards(Screen(out, out, animated=True), answer.cards, answer, Highlight(""), is_whole=True)
+    assert "text text" in file.shown
+
+
+def test_of_a_long_cell_the_part_with_words_of_the_question_is_shown() -> None:
+    cells = ["Inn", "Berlin", "4.5", f"{'Nice rooms. ' * 60}The sauna is closed. {'Good food. ' * 60}"]
+    text = f"Name,City,Rating,Review\n{','.join(cells)}"
+    _, lines, _ = shown(card(text, ",".join(cells)), question="Is the sauna open?", uri="a.csv")
+    shown_row = " ".join(line.strip() for line in lines[1:])
+    assert shown_row.startswith("Name: Inn · City: Berlin · Rating: 4.5 · Review: …")
+    assert "rooms. The sauna is closed. Good" in shown_row
+    assert shown_row.endswith("…")
+
+
+def test_a_row_that_lacks_a_cell_is_shown_as_it_was_written() -> None:
+    text = f"{FLEET_CSV}\nFR 1202,Tom Becker"
+    _, lines, _ = shown(card(text, "Ford"), uri="fleet.csv")
+    assert lines[-1] == "  FR 1202,Tom Becker"
