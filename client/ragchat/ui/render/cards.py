@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
@@ -16,7 +17,7 @@ from ragchat.offline.answer import markdown_of
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
-from ragchat.ui.render.tables import TableRow, named_rows, shortened
+from ragchat.ui.render.tables import MAX_CELLS, TableRow, named_rows, room_of, shortened
 from ragcommon.text.rules import counted, is_row, table_header
 
 if TYPE_CHECKING:
@@ -149,13 +150,13 @@ def _paragraphs(
 ) -> Iterator[list[Text]]:
     """The lines of a card with their styles; those of a wrapped paragraph together."""
     ends = {} if card.is_code else dict(paragraph_spans(card.text))
-    lines: list[Text] = []
+    lines, room = list[Text](), room_of(named.values())
     start = end = of_row = 0
     for line in card.text.split("\n"):
         if row := named.get(start):
             of_row = row.end
             if row.cells:
-                yield [_named(row, card.best, highlight, is_whole=is_whole)]
+                yield [_named(row, card.best, highlight, inf if is_whole else room)]
         if start < of_row:
             start += len(line) + 1
             continue
@@ -180,11 +181,11 @@ def _matching(line: str, highlight: Highlight) -> Text:
     return text
 
 
-def _named(row: TableRow, best: tuple[int, int], highlight: Highlight, *, is_whole: bool) -> Text:
+def _named(row: TableRow, best: tuple[int, int], highlight: Highlight, room: float) -> Text:
     """A row with the names of its cells; in the best one, those with a word of the question stand out."""
     is_best = row.start < best[1] and best[0] < row.end
     cells = [_matching(cell, highlight) for cell in row.cells]
-    cells = cells if is_whole else [*shortened(cells)]
+    cells = [*shortened(cells, max(room, MAX_CELLS) if is_best else room)]
     for cell in cells:
         if is_best and cell.spans:
             cell.stylize("best")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -19,9 +19,11 @@ from ragcommon.text.rules import LINE, is_row, is_rule
 
 # With fewer columns, a row is read at once.
 MIN_COLUMNS = 4
-# Characters of the cells of a row that are shown.
+# Characters of the cells of a row that are shown: of the best row, and of one of many others, two lines.
 MAX_CELLS = 500
-# Fewer characters of a cell tell nothing.
+MIN_CELLS = 160
+# A longer cell, such as an address, is shown if there is room; fewer characters of it tell nothing.
+LONG_CELL = 100
 MIN_CELL = 60
 
 
@@ -84,23 +86,29 @@ def _markdown(text: str) -> Iterator[list[TableRow]]:
         yield table
 
 
-def shortened(cells: Sequence[Text]) -> Iterator[Text]:
-    """As many cells as fit: the first, then those with words of the question, then short ones.
+def room_of(rows: Iterable[TableRow]) -> int:
+    """The characters of the cells of each row but the best one, if these are the rows of a card."""
+    count = sum(bool(row.cells) for row in rows)
+    return min(MAX_CELLS, max(MIN_CELLS, 5 * MAX_CELLS // max(1, count)))
+
+
+def shortened(cells: Sequence[Text], room: float) -> Iterator[Text]:
+    """As many cells as fit: the first, then those with words of the question, then others from the left.
 
     Of a longer one with such a word, the part around that word.
     """
-    room = MAX_CELLS
     kept: dict[int, Text] = {}
 
     def order(at: int) -> tuple[bool, bool, bool, int]:
-        return at > 0, len(cells[at]) > MAX_CELLS // 2, not cells[at].spans, len(cells[at])
+        return at > 0, len(cells[at]) > LONG_CELL, not cells[at].spans, at
 
     for at in sorted(range(len(cells)), key=order):
         cell = cells[at]
         if len(cell) > room > MIN_CELL and cell.spans:
-            begin = max(0, cell.spans[-1].start - room // 2)
+            size = int(room)
+            begin = max(0, cell.spans[-1].start - size // 2)
             start = cell.plain.find(" ", begin) + 1 if begin else 0
-            cell = cell[start : start + room].append(ELLIPSIS * (start + room < len(cell)))
+            cell = cell[start : start + size].append(ELLIPSIS * (start + size < len(cell)))
             if start:
                 name = re.match(r"(?:[^:]*: )?", cells[at].plain)
                 cell = cells[at][: name.end() if name else 0].append(ELLIPSIS).append_text(cell)
