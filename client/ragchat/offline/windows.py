@@ -29,7 +29,7 @@ W_BEST = 0.3  # score of its best piece
 W_OWN = 0.06  # coverage by the piece alone, so that one below a title is not as good as the title
 W_BELOW = 0.1  # coverage by the titles above, divided by the distance: a section begins with its topic
 W_PAIRS = 0.1  # pairs of adjacent words of the question, such as "Laptop 20"
-W_DEFINES = 3.0  # a symbol of the question is defined there, if the question asks where that is
+W_DEFINES = 3.0  # a symbol of the question is defined there, if the question asks for it
 W_NUMBER = 0.5  # a digit in the piece, if the question asks for a number
 W_COVERAGE = 0.3  # coverage of the question's words
 W_EARLY = 0.3  # the best piece is in the first half, so that what follows is visible
@@ -47,7 +47,7 @@ ALIKE_SHARE = 0.8
 _COMMENT = re.compile(r"\s*(?://|#(?![!\[])|--\s|;|/?\*)")
 # The place of the headers of a mail, and such a line of it or a salutation.
 _MAIL_HEADER = re.compile(r".*(?:headers|message \d+)\n(?:(?:From|To|Cc|Date|Subject): |.{,40},$)")
-_DEFINED = re.compile(r"(?i)\b(?:define[sd]|declared|implemented|(?:defin|deklar|implement)iert)\b")
+_DEFINED = re.compile(r"(?i)\b(?:define[sd]|declared|implemented|(?:defin|deklar|implement)iert|what does)\b")
 # A line that introduces the text below it: a question, or a few words, parted from what is above, with a
 # sentence below.
 _TITLE = re.compile(
@@ -154,13 +154,13 @@ def _piece_scores(evidence: Evidence) -> list[float]:
 
 
 def defined(evidence: Evidence, place: int) -> list[Word]:
-    """The words of the question that are symbols which a piece defines, if it asks where that is."""
+    """The words of the question that are symbols which a piece defines, if it asks where, or what they do."""
     hit, question, piece = evidence.hit, evidence.question, evidence.pieces[place]
     if not hit.is_code or not _DEFINED.search(question.text):
         return []
     text, path = hit.full_text[piece.start : piece.end], path_of(evidence, place)
     symbols = {*re.findall(r"\w+", text)}.intersection(re.findall(r"\w+", path))
-    return [word for word in question.words if word.text in symbols]
+    return [word for word in question.words if word.text.rpartition(".")[2] in symbols]
 
 
 def _is_header(evidence: Evidence, place: int) -> bool:

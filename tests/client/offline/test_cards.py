@@ -674,7 +674,10 @@ async def test_a_table_of_contents_is_no_answer() -> None:
     assert cards[0].location.startswith("b.md")
 
 
-@pytest.mark.parametrize("question", ["Where is the class Store defined?", "Wo ist Store definiert?"])
+@pytest.mark.parametrize(
+    "question",
+    ["Where is the class Store defined?", "Wo ist Store definiert?", "What does shop.Store do?"],
+)
 async def test_the_definition_of_a_symbol_is_the_answer_where_that_is_asked(question: str) -> None:
     uses = "store = Store()\nStore.find(Store)\nassert Store(Store)\n"
     code = "import os\n\nlimit = 4\n\n\nclass Store:\n    pass\n"
