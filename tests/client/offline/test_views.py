@@ -75,6 +75,7 @@ def test_questions_for_a_list(question: str) -> None:
         "Where are all the tools?",
         "Which of the tools is broken?",
         "What lists all open ports?",
+        "What rights do I have to see the list?",
         "",
     ],
 )
