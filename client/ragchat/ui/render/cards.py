@@ -17,7 +17,7 @@ from ragchat.offline.answer import markdown_of
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
-from ragchat.ui.render.tables import MAX_CELLS, TableRow, named_rows, room_of, shortened
+from ragchat.ui.render.tables import MAX_CELLS, TableRow, named_rows, room_of_others, shortened
 from ragcommon.text.rules import counted, is_row, table_header
 
 if TYPE_CHECKING:
@@ -72,9 +72,11 @@ def _fitting(
     room = console.height - _RESERVED_ROWS
     cited = {one.n: one for one in reversed(answer.sources)}
     hits = {one.hit.chunk_id: one.hit for one in answer.candidates}
-    whole: list[Sequence[Row]] = [
-        [*_rows(console, card, highlight, hits.get(card.chunk_id), is_whole=is_whole)] for card in cards
-    ]
+
+    def rows_of(card: Card, room: float) -> Sequence[Row]:
+        return [*_rows(console, card, highlight, hits.get(card.chunk_id), room)]
+
+    whole = [rows_of(card, inf if is_whole else MAX_CELLS) for card in cards]
     do_fit = is_whole or sum(len(rows) + 2 for rows in whole) <= room
     shown, is_cut = list[list[Text]](), False
     for card, rows in zip(cards, whole, strict=True):
@@ -86,6 +88,8 @@ def _fitting(
                 break
             most = room if card is cards[-1] else min(room, _MAX_CHARACTERS // console.width)
             limit = max(most - 1, _MIN_ROWS)
+            if len(rows) > limit and any(row.is_named for row in rows):
+                rows = rows_of(card, min(MAX_CELLS, max(1, limit - 3) * console.width))
             is_cut, rows = is_cut or len(rows) > limit, _around_best(rows, limit)
             room -= len(rows) + 1
         lines = [_place(card, link, console.width), *(row.text for row in rows)]
@@ -123,15 +127,13 @@ def _cut(text: str, width: int) -> str:
     return first + cut + last
 
 
-def _rows(
-    console: Console, card: Card, highlight: Highlight, hit: Hit | None, *, is_whole: bool
-) -> Iterator[Row]:
-    """The rows of a card of `hit` on the screen."""
+def _rows(console: Console, card: Card, highlight: Highlight, hit: Hit | None, room: float) -> Iterator[Row]:
+    """The rows of a card of `hit` on the screen. `room`: for the cells of a row of a wide table."""
     mark = NO_MARK if console.color_system is not None else MARK
     width = max(1, console.width - len(NO_MARK))
     named = {} if card.is_code else named_rows(card.text, hit, width)
     header = _header(card, hit)
-    paragraphs = list(_paragraphs(card, highlight, header, named, is_whole=is_whole))
+    paragraphs = list(_paragraphs(card, highlight, header, named, room))
     are_wide = any(line.cell_len > width and is_row(line.plain) for lines in paragraphs for line in lines)
     for lines in paragraphs:
         lines = [_unpadded(line) if are_wide and is_row(line.plain) else line for line in lines]
@@ -146,17 +148,18 @@ def _rows(
 
 
 def _paragraphs(
-    card: Card, highlight: Highlight, header: range, named: Mapping[int, TableRow], *, is_whole: bool
+    card: Card, highlight: Highlight, header: range, named: Mapping[int, TableRow], room: float
 ) -> Iterator[list[Text]]:
     """The lines of a card with their styles; those of a wrapped paragraph together."""
     ends = {} if card.is_code else dict(paragraph_spans(card.text))
-    lines, room = list[Text](), room_of(named.values())
+    lines, of_others = list[Text](), room_of_others(named.values(), room)
     start = end = of_row = 0
     for line in card.text.split("\n"):
         if row := named.get(start):
             of_row = row.end
             if row.cells:
-                yield [_named(row, card.best, highlight, inf if is_whole else room)]
+                is_best = row.start < card.best[1] and card.best[0] < row.end
+                yield [_named(row, highlight, room if is_best else of_others, is_best=is_best)]
         if start < of_row:
             start += len(line) + 1
             continue
@@ -181,11 +184,9 @@ def _matching(line: str, highlight: Highlight) -> Text:
     return text
 
 
-def _named(row: TableRow, best: tuple[int, int], highlight: Highlight, room: float) -> Text:
+def _named(row: TableRow, highlight: Highlight, room: float, *, is_best: bool) -> Text:
     """A row with the names of its cells; in the best one, those with a word of the question stand out."""
-    is_best = row.start < best[1] and best[0] < row.end
-    cells = [_matching(cell, highlight) for cell in row.cells]
-    cells = [*shortened(cells, max(room, MAX_CELLS) if is_best else room)]
+    cells = [*shortened([_matching(cell, highlight) for cell in row.cells], room)]
     for cell in cells:
         if is_best and cell.spans:
             cell.stylize("best")
@@ -236,15 +237,15 @@ def _around_best(rows: Sequence[Row], room: int) -> Sequence[Row]:
     marked = [place for place, row in enumerate(rows) if row.is_best] or [0]
     # Two rows count what is left out. The best row is near the top, so that its context follows.
     shown = max(1, room - 2)
+    is_named = rows[marked[0]].is_named
+    before = 0 if is_named else shown // 3  # The rows above are about something else.
     # In a long part, the row with most words of the question is best.
-    is_long = len(marked) > shown - shown // 3
+    is_long = len(marked) > shown - before
     best = max(marked, key=lambda place: _matches(rows[place])) if is_long else marked[0]
-    # The rows above are about something else.
-    above_best = 0 if rows[best].is_named else shown // 3
-    first = max(0, min(best - above_best, len(rows) - shown))
+    first = best if is_named else max(0, min(best - before, len(rows) - shown))
     if header := [row for row in rows[:first] if row.is_header][: room // 3]:
         shown = max(1, shown - len(header))
-        first = max(0, min(best - above_best, len(rows) - shown))
+        first = max(0, min(best - shown // 3, len(rows) - shown))
     above = [row for row in rows[:first] if not row.is_header]
     return [*header, *_left_out(above), *rows[first : first + shown], *_left_out(rows[first + shown :])]
 

@@ -86,10 +86,10 @@ def _markdown(text: str) -> Iterator[list[TableRow]]:
         yield table
 
 
-def room_of(rows: Iterable[TableRow]) -> int:
-    """The characters of the cells of each row but the best one, if these are the rows of a card."""
+def room_of_others(rows: Iterable[TableRow], room: float) -> float:
+    """The characters of the cells of each row but the best one, which has `room`, of the rows of a card."""
     count = sum(bool(row.cells) for row in rows)
-    return min(MAX_CELLS, max(MIN_CELLS, 5 * MAX_CELLS // max(1, count)))
+    return min(room, max(MIN_CELLS, 5 * room / max(1, count)))
 
 
 def shortened(cells: Sequence[Text], room: float) -> Iterator[Text]:

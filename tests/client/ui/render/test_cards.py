@@ -345,6 +345,16 @@ def test_the_row_that_answers_begins_where_a_table_is_cut() -> None:
     ]
 
 
+def test_the_row_that_answers_is_shortened_to_a_few_lines_of_a_second_card() -> None:
+    rows = [f"FR 12{n:02},Tom Becker,Ford,2020-09-01,{n},2025-09,{'tyres ' * 30}" for n in range(5)]
+    text = "\n".join([FLEET_CSV.split("\n")[0], *rows])
+    long = card("\n".join(LINES[:30]), LINES[4])
+    _, lines, _ = shown(long, card(text, rows[3], n=2), question="next inspection of FR 1203", uri="a.csv")
+    second = lines[next(at for at, line in enumerate(lines) if line.startswith("[2]")) + 1 :]
+    assert second[1].startswith("  Plate: FR 1203 · ")
+    assert "Next inspection: 2025-09" in " ".join(line.strip() for line in second[1:3])
+
+
 def of_csv(text: str) -> Hit:
     return replace(hit(text, chunk_id=1), uri="a.csv")
 
