@@ -27,6 +27,7 @@ from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import retrieve
 from ragcommon.contract.documents import MapCluster, MapPoint
 from ragcommon.contract.search import is_code
+from ragcommon.text.places import file_name
 
 SECONDS = 10.0
 # Documents on the map, and those that are read.
@@ -34,6 +35,7 @@ MAPPED, READ = 500, 12
 GROUPS, QUESTIONS, ASKED = 5, 3, 24
 MAX_CHARACTERS = 1_000_000
 MAX_HEADING = 60
+SHOWN = 4  # titles or headings of a group
 BEGINNING = 2_000  # characters
 # "Gyokuro is a green tea …", "Der Zapfen ist das Ende der Welle …"
 _ARTICLE = r"(?:(?:The|An?|Der|Die|Das|Eine?) )?"
@@ -56,12 +58,11 @@ _NUMBERED = re.compile(r"^(?:\d+[.)]|\d+(?:\.\d+)+\.?)\s+")
 
 @dataclass
 class Group:
-    """Documents about the same: the telling words, how many, and the headings of the one at the centre."""
+    """Documents about the same: the telling words, how many, and their titles, or the headings of one."""
 
     words: Sequence[str]
     documents: int
-    title: str
-    headings: Sequence[str]
+    about: str
 
 
 @dataclass
@@ -86,8 +87,7 @@ class Beginning:
         for group in self.groups:
             count = f" ({group.documents:,} documents)" if group.documents > 1 else ""
             yield f"  {', '.join(group.words)}{count}"
-            about = ": ".join(filter(None, [group.title, " · ".join(group.headings)]))
-            yield f"    {shorten(about, max(columns - 4, 1), placeholder=' …')}"
+            yield f"    {shorten(group.about, max(columns - 4, 1), placeholder=' …')}"
         if self.questions:
             yield ""
             yield "They answer, for example:"
@@ -131,15 +131,19 @@ def _spread(points: Sequence[MapPoint], clusters: int, count: int) -> list[MapPo
 def _groups(
     clusters: Sequence[MapCluster], points: Sequence[MapPoint], documents: Sequence[DocumentText]
 ) -> Iterator[Group]:
-    cluster_of = {point.document_id: point.cluster for point in points}
+    texts = {one.document_id: one for one in documents}
     for number, cluster in enumerate(clusters[:GROUPS]):
-        document = next((one for one in documents if cluster_of[one.document_id] == number), None)
-        if document is None:
-            continue
-        headings = [one_line(one.heading) for one in highest(_outline(document)) if one.heading]
-        title = one_line(document.title)
-        shown = [one for one in dict.fromkeys(headings) if one != title][:4]
-        yield Group(cluster.words, cluster.documents, title, [one[:MAX_HEADING] for one in shown])
+        members = [point for point in points if point.cluster == number]
+        titles = [_cut(one.title or file_name(one.uri)) for one in members[:SHOWN]]
+        if len(members) == 1 and (only := texts.get(members[0].document_id)):
+            headings = [_cut(one.heading) for one in highest(_outline(only)) if one.heading]
+            shown = [one for one in dict.fromkeys(headings) if one != titles[0]][:SHOWN]
+            titles = [": ".join(filter(None, [titles[0], " · ".join(shown)]))]
+        yield Group(cluster.words, cluster.documents, " · ".join(titles))
+
+
+def _cut(name: str) -> str:
+    return one_line(name, MAX_HEADING)
 
 
 async def _ask(

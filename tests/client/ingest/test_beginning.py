@@ -33,8 +33,13 @@ async def test_questions_are_made_from_headings_and_definitions_of_all_documents
     [group] = found.groups
     assert (group.documents, len(group.words)) == (2, 4)
     shown = "\n".join(found.lines(80))
-    assert "Water for brewing" in shown or "Flügel und Zapfen" in shown
+    assert "    Tea · Die Mühle" in shown or "    Die Mühle · Tea" in shown
     assert '  ragchat ask "What is gyokuro?"' in shown
+
+
+async def test_of_a_single_document_the_headings_are_shown(tmp_path: Path) -> None:
+    found = await begin(tmp_path, {"tea.md": TEA})
+    assert [group.about for group in found.groups] == ["Tea: Water for brewing"]
 
 
 async def test_a_question_without_an_answer_is_not_shown(tmp_path: Path) -> None:
