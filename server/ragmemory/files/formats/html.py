@@ -527,16 +527,14 @@ def _is_bar(block: LexborNode) -> bool:
 
 
 def _rows(node: LexborNode) -> list[list[str]]:
-    """The cells of a table; none for a layout table: it holds blocks, has one column, or is a nested row."""
+    """The cells of a table; none for a layout table: it holds blocks, or has one column or row."""
     if node.css_first("table h1, table h2, table p + p") is not None:
         return []
     # A table within another one matches itself.
-    inner = node.css("table table")
-    if any(one != node for one in inner):
+    if any(one != node for one in node.css("table table")):
         return []
     rows = spread(map(_cells, node.css("tr")))
-    is_layout = bool(inner) and len(rows) == 1
-    return rows if max(map(len, rows), default=0) > 1 and not is_layout else []
+    return rows if len(rows) > 1 and max(map(len, rows)) > 1 else []
 
 
 def _inner_text(node: LexborNode, depth: int = 0) -> Iterator[str]:

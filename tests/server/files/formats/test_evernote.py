@@ -65,7 +65,7 @@ def test_tasks_tables_and_lists_of_links_are_read() -> None:
     links = "".join(f'<li><a href="https://example.org/{n}">Page {n}</a></li>' for n in range(5))
     content = (
         '<div><en-todo checked="true"/>Visa</div><div><en-todo></en-todo>Photos</div>'
-        f"<table><tr><td>Hut</td><td>Beds</td></tr></table><ul>{links}</ul>"
+        f"<table><tr><td>Hut</td><td>Beds</td></tr><tr><td>Lenz</td><td>9</td></tr></table><ul>{links}</ul>"
     )
     found = read(FILE, export(("Trip", content, ""))).text
     assert "[x] Visa\n\n[ ] Photos\n\n| Hut | Beds |" in found

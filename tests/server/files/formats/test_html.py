@@ -114,7 +114,7 @@ def test_deleted_text_is_left_out() -> None:
     for tag in ("del", "s", "strike"):
         gone = f"<{tag}>7 <{tag}>or 8</{tag}></{tag}>"
         assert text_of(f"<p>It was {gone} <ins>5</ins> pounds.") == "It was 5 pounds.\n"
-        assert "| 5 |" in text_of(f"<table><tr><td>a<td>{gone} 5</table>")
+        assert "| 5 |" in text_of(f"<table><tr><td>a<td>{gone} 5<tr><td>b<td>6</table>")
         assert text_of(f"<h2>Now {gone} 5</h2><{tag}><p>Old.</p></{tag}>") == "## Now 5\n"
 
 
@@ -303,9 +303,15 @@ def test_a_list_keeps_the_numbers_that_the_page_states() -> None:
 
 def test_a_table_that_lays_out_a_page_is_read_as_text() -> None:
     assert text_of("<table><tr><td><h1>Title</h1><td><p>One.<p>Two.</table>") == "# Title\n\nOne.\n\nTwo.\n"
-    # In a mail, a table of one row in another one is part of its layout.
     row = "<table><tr><td>Left<td>Right</table>"
-    assert text_of(f"<table><tr><td>{row}</table>") == "Left\n\nRight\n"
+    assert text_of(f"<table><tr><td>{row}</table>") == text_of(row) == "Left\n\nRight\n"
+
+
+def test_a_note_that_asciidoc_sets_in_a_table_of_one_row_is_text_and_no_header() -> None:
+    note = '<td class="icon"><div>Note</div><td class="content">To stop it, send TERM.'
+    assert text_of(f'<div class="admonitionblock"><table><tr>{note}</table></div>') == (
+        "Note\n\nTo stop it, send TERM.\n"
+    )
 
 
 def test_a_table_within_a_layout_table_is_a_table() -> None:
