@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import c_void_p, cast, create_string_buffer
 from itertools import groupby
@@ -88,6 +88,8 @@ MANY_JUMPS = 12
 # Beyond these limits the text keeps the order of the file: analysing the layout takes 4 µs per character.
 MAX_RECTS = 20_000
 MAX_ARRANGED = 50_000
+# Characters of a page whose angles are looked at.
+MAX_TURNED = 100
 # From this angle on, in radians, text is slanted.
 MIN_SLANT, RIGHT_ANGLE = 0.1, pi / 2
 LINE = re.compile(r"\S(?:[^\r\n]*\S)?")
@@ -183,6 +185,8 @@ def _page(document: pypdfium2.PdfDocument, number: int, scanned: ScannedPages) -
             if FPDFPage_GetAnnotCount(page) and document.get_formtype() != FORMTYPE_NONE:
                 notes = _notes(page, page.get_textpage().get_text_bounded())
                 page = _filled(document, number, page)
+            if turns := _turns(page.get_textpage()):
+                page = _turned(document, number, page, turns)
             read = _read(page.get_textpage())
             if not read.text.strip() and FPDFPage_CountObjects(page):
                 read = read._replace(text=scanned.text(number + 1, lambda: _drawn(page)))
@@ -204,6 +208,31 @@ def _filled(document: pypdfium2.PdfDocument, number: int, page: pypdfium2.PdfPag
         if kind != raw.FPDF_ANNOT_WIDGET:
             raw.FPDFPage_RemoveAnnot(page, place)
     raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
+    page.close()
+    return document[number]
+
+
+def _turns(page: pypdfium2.PdfTextPage) -> int:
+    """By how many right angles, clockwise, most characters must be turned to be upright."""
+    from pypdfium2.raw import FPDFText_GetCharAngle
+
+    places = range(0, page.count_chars(), page.count_chars() // MAX_TURNED + 1)
+    turns = Counter(round(-FPDFText_GetCharAngle(page, place) / RIGHT_ANGLE) % 4 for place in places)
+    return max(turns, key=turns.__getitem__, default=0)
+
+
+def _turned(
+    document: pypdfium2.PdfDocument, number: int, page: pypdfium2.PdfPage, turns: int
+) -> pypdfium2.PdfPage:
+    """The page turned clockwise, because PDFium finds the lines and columns of upright text only."""
+    from pypdfium2.raw import FS_MATRIX, FS_RECTF, FPDFPage_TransFormWithClip
+
+    left, bottom, right, top = page.get_mediabox()
+    for _ in range(turns):
+        left, bottom, right, top = bottom, -right, top, -left
+        FPDFPage_TransFormWithClip(page, FS_MATRIX(0, -1, 1, 0, 0, 0), FS_RECTF(left, top, right, bottom))
+    page.set_mediabox(left, bottom, right, top)
+    page.set_cropbox(left, bottom, right, top)
     page.close()
     return document[number]
 

@@ -213,6 +213,20 @@ def test_tables_and_columns_keep_their_order() -> None:
     assert paper.note == ""
 
 
+@pytest.mark.parametrize("turn", [b"0 1 -1 0 612 0", b"-1 0 0 -1 612 792", b"0 -1 1 0 0 792"])
+def test_a_page_that_lies_on_its_side_has_its_lines_and_tables(turn: bytes) -> None:
+    cells = [
+        (x, 560 - 14 * row, cell)
+        for row, line in enumerate([("Kind", "Minutes"), ("Green", "3"), ("Black", "5")])
+        for x, cell in zip((72, 200), line, strict=True)
+    ]
+    content = placed(*cells, (72, 480, "Take fresh water for each pot."), (72, 466, "Warm it first."))
+    assert read(PAPER, pdf([b"%s cm %s" % (turn, content)])).text == (
+        "| Kind | Minutes |\n| --- | --- |\n| Green | 3 |\n| Black | 5 |\n\n"
+        "Take fresh water for each pot.\nWarm it first.\n"
+    )
+
+
 def test_a_slanted_watermark_is_in_no_row_of_a_table() -> None:
     rows = [("Kind", "Minutes", "Heat"), *((f"Tea {number}", "3", "90") for number in range(8))]
     table = placed(
