@@ -409,21 +409,33 @@ def _label(line: str) -> re.Match[str] | None:
     return found
 
 
+def _is_label(line: str) -> bool:
+    """Whether a line begins with a label, and not as "What I saw" or "Found a Mare" do."""
+    label = _label(line)
+    return label is not None and (label["number"] not in ("A", "I") or not label["title"])
+
+
 def _longer(text: str, end: int, title: str) -> tuple[int, str] | None:
-    """The end and the title of a label that includes the next line, if that stands alone and is a title."""
+    """The end and the title of a label that includes the next line, or all next ones in capitals, if that is
+    a title and stands alone.
+    """
     start = next_line(text, end)
     line, last = line_at(text, start)
-    below, _ = line_at(text, last)
+    below, below_end = line_at(text, last)
+    while line.isupper() and below.isupper() and len(line) <= MAX_LINE and not _is_label(below):
+        line, last = f"{line} {below}", below_end
+        below, below_end = line_at(text, last)
     begins = start == end and (below.lstrip()[:1] == "(" or _label(below) or NUMBERED.match(below))
     telling = TELLING.findall(line)
     is_name = line.isupper() or (telling and all(word[0].isupper() for word in telling))
     is_sentence = line.rstrip().endswith(".") and not is_name
     is_alone = (not below.strip() or begins) and not is_sentence
-    label = _label(line)
-    is_label = label and (label["number"] != "I" or not label["title"])  # "What I saw"
-    is_more = is_alone and is_title(line.strip()) and not is_label and not NUMBERED.match(line)
+    is_long = line.isupper() and len(line) <= MAX_LINE and not GAP.search(line)  # in old books
+    is_more = is_alone and (is_long or is_title(line.strip()))
+    if not is_more or _is_label(line) or NUMBERED.match(line):
+        return None
     shown = EMPHASIZED.sub(r"\2", line)
-    return (last, squeezed(f"{title.strip()} {shown}").rstrip(".")) if is_more else None
+    return last, squeezed(f"{title.strip()} {shown}").rstrip(".")
 
 
 def _end_of_title(text: str, start: int) -> int:

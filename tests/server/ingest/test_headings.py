@@ -450,6 +450,21 @@ def test_the_title_below_the_number_of_a_chapter_may_end_with_a_period() -> None
     assert paths(sentences) == ["CHAPTER I", "CHAPTER II"]
 
 
+def test_the_title_below_the_number_of_a_chapter_may_fill_several_lines_in_capitals() -> None:
+    said = "It rained all day, and nobody went out.\n\n“Well,” said she.\n\n"
+    text = (
+        f"I\n\nHOW THE WIDOW LEFT THE HARBOUR WITH HER CHILD, AND HOW SHE\nFOUND A GREY MARE.\n\n\n{said}"
+        f"II\n\nTHE SEA; AND OF A STORM.\n\n\n{said}III\n\nTHE ISLE.\n\n\n{said}"
+    )
+    assert paths(text) == [
+        "I HOW THE WIDOW LEFT THE HARBOUR WITH HER CHILD, AND HOW SHE FOUND A GREY MARE",
+        "II THE SEA; AND OF A STORM",
+        "III THE ISLE",
+    ]
+    parts = f"PART I\nTHE SEA\nCHAPTER I\n\n{said}PART II\nTHE ISLE\nCHAPTER II\n\n{said}"
+    assert paths(parts) == ["PART I THE SEA", "PART II THE ISLE"]
+
+
 def test_sentences_and_addresses_are_no_volumes_and_dates() -> None:
     lines = ("Volume matters.", "Act now.", "Martin Green 12", "Market Street 12")
     assert paths("\n\n".join(f"{line}\n\nIt rained all day, and nobody went out." for line in lines)) == []
