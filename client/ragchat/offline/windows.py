@@ -17,7 +17,7 @@ from ragcommon.text.rules import FENCE, MAX_HEADING, heading_of, heading_text, i
 
 # Characters of the windows of the first three cards, which fill one terminal screen. Later ones are as long
 # as the third.
-SIZES = (900, 500, 400)
+SIZES = (900, 470, 330)
 SHOWN = len(SIZES)
 # If no passage has the question's words, up to WEAK_WINDOWS shorter windows are shown.
 WEAK_SIZE = 340
@@ -184,15 +184,15 @@ def runs(evidence: Evidence, size: int) -> Iterator[Window]:
 
 
 def _expanded(window: Window, most: int) -> Window:
-    """Extend a window by the pieces that belong to it, up to `most` characters."""
+    """Extend a window to `most` characters: upwards by the pieces that belong to it, and downwards."""
     evidence, pieces, first, last = window.evidence, window.evidence.pieces, window.first, window.last
 
-    def belong(first: int, last: int, place: int) -> bool:
-        return pieces[last].end - pieces[first].start <= most and _belong_together(evidence, place)
+    def fits(first: int, last: int) -> bool:
+        return pieces[last].end - pieces[first].start <= most
 
-    while first > 0 and belong(first - 1, last, first - 1):
+    while first > 0 and fits(first - 1, last) and _belong_together(evidence, first - 1):
         first -= 1
-    while last + 1 < len(pieces) and belong(first, last + 1, last):
+    while last + 1 < len(pieces) and fits(first, last + 1):
         last += 1
     shown = path_of(evidence, window.best)  # by the location
     while first < window.best and _is_heading(evidence, first) and shown.startswith(path_of(evidence, first)):

@@ -150,6 +150,14 @@ async def test_what_belongs_together_is_not_parted(question: str, whole: str, ur
     assert whole in await window_text(question, replace(hit(text), uri=f"file:///{uri}"), SIZES[-1])
 
 
+async def test_a_window_goes_on_below_its_best_part_as_far_as_there_is_room() -> None:
+    """An answer is often in the sentence after the one with the words of the question."""
+    more = "\n\n".join(f"Nobody saw it on day {number} of that summer." for number in range(30))
+    [card], _ = await cards_for("Who painted the boiler?", place(f"The boiler was painted red.\n\n{more}"))
+    assert SIZES[0] - 60 < len(card.text) <= SIZES[0]
+    assert card.text.endswith("summer.")
+
+
 async def test_a_row_comes_with_the_header_of_its_table() -> None:
     rows = [f"| skis {days} | {days * 9} euros |" for days in range(1, 60)]
     table = place("\n".join(["# Prices", "", "| gear | price |", "|---|---|", *rows]))
