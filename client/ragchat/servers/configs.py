@@ -110,6 +110,11 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
         encoded = msgspec.json.encode([*parts, *oauth], order="deterministic")
         return hashlib.sha256(encoded).hexdigest()
 
+    @property
+    def identity(self) -> str:
+        """What rules for its tools are kept under: its name, for a project's server with its fingerprint."""
+        return self.name if self.scope is ConfigScope.USER else f"{self.name}\n{self.fingerprint}"
+
     def changed(self, change: Callable[[str], str]) -> ServerConfig:
         """With other texts: of the command, its environment and folder, or of the headers."""
         return replace(

@@ -119,6 +119,7 @@ class ServerManager(AsyncContextManagerMixin):
         for name in [*self.connections]:
             if configs.get(name) != self.connections[name].config:
                 self._stop(name)
+                self.permissions.sampling.discard(name)
         for name, config in configs.items():
             if name not in self.connections:
                 self._start(config)

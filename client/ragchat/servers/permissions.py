@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from itertools import groupby, takewhile
@@ -66,7 +67,11 @@ class _File(Struct):
 
 
 class Permissions:
-    """The permissions file, read at first use. Every method raises PermissionsUnusable."""
+    """The permissions file, read at first use. Every method raises PermissionsUnusable.
+
+    Rules for tools are kept under the `identity` of their server. What is forbidden is kept under its name:
+    it stays forbidden if a project changes the server.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
@@ -129,25 +134,31 @@ class Permissions:
             if rule is Rule.SESSION:
                 self._session[server, tool.name] = _remember(tool, rule)
             else:
-                self._file.tools.setdefault(server, {})[tool.name] = _remember(tool, rule)
+                kept_under = _name_of(server) if rule is Rule.NEVER else server
+                self._file.tools.setdefault(kept_under, {})[tool.name] = _remember(tool, rule)
         if rule is not Rule.SESSION:
             self._write()
 
     def rules(self, server: str) -> dict[str, Rule]:
         """The rules for the tools of a server, also for those that have changed or are gone."""
         session = {name: one for (owner, name), one in self._session.items() if owner == server}
-        return {name: one.rule for name, one in {**self._file.tools.get(server, {}), **session}.items()}
+        return {name: one.rule for name, one in {**self._in_file(server), **session}.items()}
 
     def forget_tool(self, server: str, tool: str) -> None:
         """Drop the rule for one tool, if there is one."""
         self._session.pop((server, tool), None)
-        if self._file.tools.get(server, {}).pop(tool, None) is not None:
-            self._write()
+        for kept_under in {server, _name_of(server)}:
+            if self._file.tools.get(kept_under, {}).pop(tool, None) is not None:
+                self._write()
 
     def _remembered(self, server: str, tool: ToolInfo) -> _Remembered | None:
         """The user's last decision about a tool of this name."""
-        in_file = self._file.tools.get(server, {}).get(tool.name)
-        return self._session.get((server, tool.name), in_file)
+        return self._session.get((server, tool.name), self._in_file(server).get(tool.name))
+
+    def _in_file(self, server: str) -> dict[str, _Remembered]:
+        named = self._file.tools.get(_name_of(server), {}).items()
+        forbidden = {tool: one for tool, one in named if one.rule is Rule.NEVER}
+        return self._file.tools.get(server, {}) | forbidden
 
     def may_sample(self, server: str) -> bool:
         """Whether a server may ask the user for the use of the model."""
@@ -160,11 +171,11 @@ class Permissions:
             self._write()
 
     def forget(self, server: str) -> list[str]:
-        """Drop the rules for a server and its tools. Returns a phrase for each rule."""
-        in_file = self._file.tools.pop(server, {})
-        rules = [(one.rule, name) for name, one in in_file.items()]
-        for key in [key for key in self._session if key[0] == server]:
-            rules.append((self._session.pop(key).rule, key[1]))
+        """Drop the rules for all servers of a name and their tools. Returns a phrase for each rule."""
+        in_file = [identity for identity in self._file.tools if _name_of(identity) == server]
+        rules = {(one.rule, tool) for key in in_file for tool, one in self._file.tools.pop(key).items()}
+        for key in [key for key in self._session if _name_of(key[0]) == server]:
+            rules.add((self._session.pop(key).rule, key[1]))
         forgotten = [
             f"{_SAID[rule]}: {', '.join(name for _, name in named)}"
             for rule, named in groupby(sorted(rules), key=itemgetter(0))
@@ -187,6 +198,10 @@ class Permissions:
 
     def _write(self) -> None:
         write_private(self._path, self._file, PermissionsUnusable)
+
+
+def _name_of(identity: str) -> str:
+    return re.sub(r"\n[0-9a-f]{64}\Z", "", identity)
 
 
 def _remember(tool: ToolInfo, rule: Rule) -> _Remembered:

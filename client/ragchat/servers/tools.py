@@ -31,13 +31,14 @@ Keep = Callable[[str, str], Path | None]
 
 @dataclass(frozen=True)
 class OfferedTool:
-    """A tool and its server. `trusted`: the server's annotations are trusted.
+    """A tool and its server, with the `identity` of that. `trusted`: the server's annotations are trusted.
 
     `name`, by which a model calls it, is unique among all tools. `call` raises nothing.
     """
 
     name: str
     server: str
+    identity: str
     info: ToolInfo
     trusted: bool
     call: Callable[[dict[str, Any]], Awaitable[ToolResult]]
@@ -59,7 +60,7 @@ def offered_tools(connections: Iterable[Connection]) -> list[OfferedTool]:
             if name in named:
                 name = _with_digest(name, config.name, tool.name)
             call = partial(_call, connection, tool)
-            named[name] = OfferedTool(name, config.name, tool, config.trusted, call)
+            named[name] = OfferedTool(name, config.name, config.identity, tool, config.trusted, call)
     return [*named.values()]
 
 

@@ -81,10 +81,10 @@ def decide(
 
     `trust_read_only_hints` trusts the read-only annotations of every server. Raises PermissionsUnusable.
     """
-    rule = permissions.rule(tool.server, tool.info)
+    rule = permissions.rule(tool.identity, tool.info)
     if rule is Rule.NEVER:
         return Decision.REFUSE
-    if permissions.has_changed(tool.server, tool.info):
+    if permissions.has_changed(tool.identity, tool.info):
         return Decision.ASK
     if tool.only_reads and (tool.trusted or trust_read_only_hints):
         return Decision.RUN

@@ -56,7 +56,7 @@ class ToolSearch:
         if cost([*always, *others]) <= self._budget:
             return [*always, *others]
         self._tools = others
-        search = OfferedTool(FIND_TOOLS.name, HOST, FIND_TOOLS, True, self._find)
+        search = OfferedTool(FIND_TOOLS.name, HOST, HOST, FIND_TOOLS, True, self._find)
         offered, by_name = [*always, search], {tool.name: tool for tool in others}
         self._room = room = self._budget - cost(offered)
         for name in reversed(self._found):

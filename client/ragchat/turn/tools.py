@@ -86,7 +86,9 @@ class Toolbox:
             except (TimeoutError, RagChatError):
                 return []
             self._of_memory = [
-                OfferedTool(tool.name, SERVER_NAME, tool, True, partial(self._call_memory, tool.name))
+                OfferedTool(
+                    tool.name, SERVER_NAME, SERVER_NAME, tool, True, partial(self._call_memory, tool.name)
+                )
                 for tool in listed
                 if tool.name in self._offered
             ]
@@ -154,7 +156,7 @@ class Toolbox:
             return replace(call, refusal=FORBIDDEN)
         if approve is None:
             return replace(call, refusal=CANNOT_ASK)
-        changes = self._permissions.changes(tool.server, tool.info)
+        changes = self._permissions.changes(tool.identity, tool.info)
         with self.clock.stopped():
             allowed = await approve(PermissionRequest(tool, arguments, untrusted, changes))
         return replace(call, refusal=NOT_ALLOWED) if allowed is None else replace(call, arguments=allowed)

@@ -57,7 +57,7 @@ class Approvals:
                 case "yes":
                     return arguments
                 case "session" | "always" | "never" as word:
-                    self._permissions.remember(tool.server, [tool.info], Rule(word))
+                    self._permissions.remember(tool.identity, [tool.info], Rule(word))
                     return None if word == "never" else arguments
                 case "edit":
                     arguments = await self._edited(arguments, read)

@@ -69,7 +69,7 @@ async def approve(
             if is_allowed:
                 raise NotAccepted(f"These are not the arguments of a tool: {error}.") from None
         if chosen.decision in ("session", "always", "never"):
-            permissions.remember(tool.server, [tool.info], Rule(chosen.decision))
+            permissions.remember(tool.identity, [tool.info], Rule(chosen.decision))
         return arguments if is_allowed else None
 
     return await dialogs.ask(turn.tell, "approval", asked, check)

@@ -61,7 +61,8 @@ async def change(site: Site, request: Request) -> dict[str, Any]:
         case "forget":
             site.servers.forget(asked.server)
         case "ask_again":
-            site.servers.permissions.forget_tool(asked.server, asked.tool)
+            config = site.servers.connection(asked.server).config
+            site.servers.permissions.forget_tool(config.identity, asked.tool)
     server = site.servers.connection(asked.server)
     await server.wait_started()
     return server_document(server, site.servers.permissions)
@@ -98,7 +99,7 @@ def server_document(server: Connection, permissions: Permissions) -> dict[str, A
     """A server; its names are followed by how they look, since they may hold what a screen does not show."""
     config, state = server.config, server.state
     failure = describe(server.failure) if server.failure is not None else None
-    rules = permissions.rules(config.name)
+    rules = permissions.rules(config.identity)
     return {
         "name": config.name,
         "label": visible(config.name),
@@ -115,7 +116,7 @@ def server_document(server: Connection, permissions: Permissions) -> dict[str, A
                 "label": visible(tool.name),
                 "description": sanitize(tool.description or ""),
                 "rule": rules.pop(tool.name, None),
-                "has_changed": permissions.has_changed(config.name, tool),
+                "has_changed": permissions.has_changed(config.identity, tool),
             }
             for tool in server.tools
         ],

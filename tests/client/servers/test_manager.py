@@ -20,7 +20,9 @@ import pytest
 from ragchat.errors import ServerNotReady, UnknownServer
 from ragchat.servers.configs import PROJECT_FILE
 from ragchat.servers.managed import ServerState
+from ragchat.servers.permissions import Rule
 from ragchat.servers.tools import OfferedTool
+from ragchat.turn.approval import Decision, decide
 from ragchat.turn.tools import Toolbox
 from ragcommon.hosts import SERVER_NAME
 from ragmcp.concurrency import background_task
@@ -168,17 +170,38 @@ async def test_a_server_of_a_project_waits_for_the_users_consent(
         assert not manager.unasked()
 
 
+async def test_a_tool_of_a_projects_server_is_allowed_for_exactly_this_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decisions: list[Decision] = []
+    for project in ("one", "other", "one"):
+        folder = tmp_path / project
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        (folder / PROJECT_FILE).write_text(json.dumps({"mcpServers": {"notes": GOOD}}))
+        async with managed(tmp_path) as manager:
+            manager.agree("notes")
+            await manager.connections["notes"].wait_started()
+            echo = tool(manager, "notes__Echo")
+            decisions.append(decide(echo, manager.permissions, []))
+            if decisions == [Decision.ASK]:
+                manager.permissions.remember(echo.identity, [echo.info], Rule.ALWAYS)
+    assert decisions == [Decision.ASK, Decision.ASK, Decision.RUN]
+
+
 async def test_a_reload_starts_new_servers_ends_removed_ones_and_leaves_the_others(
     tmp_path: Path,
 ) -> None:
     write(tmp_path, stays=GOOD, goes=GOOD)
     async with managed(tmp_path) as manager:
         stays = manager.connections["stays"]
+        manager.permissions.sampling |= {"stays", "goes"}
         write(tmp_path, stays=GOOD, comes=GOOD)
         manager.start()
         await manager.connections["comes"].wait_started()
         assert [*manager.connections] == ["stays", "comes"]
         assert manager.connections["stays"] is stays
+        assert manager.permissions.sampling == {"stays"}
         with pytest.raises(UnknownServer, match="goes"):
             manager.connection("goes")
 

@@ -107,6 +107,39 @@ def test_the_rules_for_a_removed_server_are_dropped(tmp_path: Path) -> None:
     assert Permissions(tmp_path).rule("files", FORGET_TOOL) is None
 
 
+def test_rules_that_an_earlier_release_kept_for_any_server_of_a_name_are_dropped_too(tmp_path: Path) -> None:
+    Permissions(tmp_path).remember(PROJECTS.name, [FORGET_TOOL], Rule.ALWAYS)
+    assert Permissions(tmp_path).rule(PROJECTS.identity, FORGET_TOOL) is None
+    assert Permissions(tmp_path).forget(PROJECTS.name) == ["always allowed: Forget"]
+    assert Permissions(tmp_path).rules(PROJECTS.name) == {}
+
+
+def test_a_tool_of_a_projects_server_stays_forbidden_when_the_server_changes(tmp_path: Path) -> None:
+    edited = replace(PROJECTS, command=("run", "that"))
+    Permissions(tmp_path).remember(PROJECTS.identity, [FORGET_TOOL], Rule.NEVER)
+    for server in (PROJECTS, edited):
+        assert Permissions(tmp_path).rule(server.identity, FORGET_TOOL) is Rule.NEVER
+        assert Permissions(tmp_path).rules(server.identity) == {"Forget": Rule.NEVER}
+    Permissions(tmp_path).forget_tool(edited.identity, "Forget")
+    assert Permissions(tmp_path).rule(edited.identity, FORGET_TOOL) is None
+
+
+def test_what_an_earlier_release_has_forbidden_any_server_of_a_name_stays_forbidden(tmp_path: Path) -> None:
+    never = {"rule": "never", "description": "Forget.", "input_schema": {"type": "object"}}
+    (tmp_path / FILE).write_text(json.dumps({"tools": {PROJECTS.name: {"Forget": never}}}))
+    assert Permissions(tmp_path).rule(PROJECTS.identity, FORGET_TOOL) is Rule.NEVER
+
+
+def test_rules_for_a_server_as_it_was_before_are_dropped_too(tmp_path: Path) -> None:
+    Permissions(tmp_path).remember(PROJECTS.identity, [FORGET_TOOL], Rule.ALWAYS)
+    permissions, other = Permissions(tmp_path), replace(PROJECTS, name="b")
+    permissions.remember(replace(PROJECTS, command=("run", "that")).identity, [FORGET_TOOL], Rule.SESSION)
+    permissions.remember(other.identity, [FORGET_TOOL], Rule.ALWAYS)
+    assert permissions.forget(PROJECTS.name) == ["always allowed: Forget", "allowed in this session: Forget"]
+    assert Permissions(tmp_path).rules(PROJECTS.identity) == {}
+    assert Permissions(tmp_path).rules(other.identity) == {"Forget": Rule.ALWAYS}
+
+
 def test_a_damaged_file_is_an_error_and_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("{")
     with pytest.raises(PermissionsUnusable, match="permissions"):

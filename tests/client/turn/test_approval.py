@@ -20,7 +20,7 @@ PAGE = ["https://example.org/page"]
 
 def offered(*, reads: bool, trusted: bool = False) -> OfferedTool:
     tool = QUERY_TOOL if reads else FORGET_TOOL
-    return OfferedTool(f"files__{tool.name}", "files", tool, trusted, nothing)
+    return OfferedTool(f"files__{tool.name}", "files", "files", tool, trusted, nothing)
 
 
 @pytest.mark.parametrize("untrusted", [[], PAGE])

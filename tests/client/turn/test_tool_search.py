@@ -14,12 +14,12 @@ from ragcommon.contract.search import Comparison
 from tests.client.ui.test_approval import nothing
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory
 
-QUERY = OfferedTool("Query", "memory", QUERY_TOOL, True, nothing)
+QUERY = OfferedTool("Query", "memory", "memory", QUERY_TOOL, True, nothing)
 
 
 def tool(name: str, description: str) -> OfferedTool:
     info = replace(FORGET_TOOL, name=name, description=description)
-    return OfferedTool(f"many__{name}", "many", info, False, nothing)
+    return OfferedTool(f"many__{name}", "many", "many", info, False, nothing)
 
 
 MANY = [tool(f"tool{number}", f"Does thing number {number}.") for number in range(50)]

@@ -164,7 +164,7 @@ async def test_the_time_in_which_a_server_asks_the_user_is_not_that_of_its_call(
                 await anyio.lowlevel.checkpoint()
         return ToolResult(True, "Ada")
 
-    tool = OfferedTool("Ask", "mine", FORGET_TOOL, True, call)
+    tool = OfferedTool("Ask", "mine", "mine", FORGET_TOOL, True, call)
     [result] = await tools.run([ToolCall(FORGET, tool=tool)], seconds=SECONDS)
     assert result.text == text
 

@@ -23,7 +23,7 @@ async def nothing(_: dict[str, Any]) -> ToolResult:
 
 
 COLUMNS = 40
-TOOL = OfferedTool("files__Forget", "files", FORGET_TOOL, False, nothing)
+TOOL = OfferedTool("files__Forget", "files", "files", FORGET_TOOL, False, nothing)
 
 
 class User(ScriptedDialog):
@@ -40,7 +40,7 @@ async def test_a_tool_is_called_only_with_leave(tmp_path: Path, said: str, allow
     user = User([said, said])
     approvals = user.approvals(tmp_path)
     long = PermissionRequest(
-        OfferedTool("Forget\x1b[2J", "files", FORGET_TOOL, False, nothing), {"document": "x" * 500}
+        OfferedTool("Forget\x1b[2J", "files", "files", FORGET_TOOL, False, nothing), {"document": "x" * 500}
     )
     assert (await approvals.approve(long) is not None) is allowed
     assert (await approvals.approve(long) is not None) is allowed
@@ -128,7 +128,7 @@ async def test_the_text_that_is_not_the_users_is_named_and_what_trust_would_chan
     await approvals.approve(PermissionRequest(TOOL, {}, untrusted=page))
     assert len(user.shown) == 1
     assert page[0] in user.shown[0]
-    reads = OfferedTool("files__Query", "files", QUERY_TOOL, False, nothing)
+    reads = OfferedTool("files__Query", "files", "files", QUERY_TOOL, False, nothing)
     await approvals.approve(PermissionRequest(reads, {}, untrusted=page))
     assert '"trusted": true' in user.shown[-1]
 

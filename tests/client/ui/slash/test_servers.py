@@ -143,8 +143,9 @@ async def test_permissions_are_forgotten_with_the_consent_to_start(room: Room, t
     await room.run("/mcp")
     permissions = room.context.conversation.servers.permissions
     await room.run("/mcp start theirs")
-    permissions.remember("theirs", [FORGET_TOOL], Rule.ALWAYS)
-    permissions.remember("theirs", [QUERY_TOOL], Rule.SESSION)
+    theirs = room.context.conversation.servers.connection("theirs").config.identity
+    permissions.remember(theirs, [FORGET_TOOL], Rule.ALWAYS)
+    permissions.remember(theirs, [QUERY_TOOL], Rule.SESSION)
     permissions.sampling.add("theirs")
     permissions.forbid_sampling("theirs")
     shown = await room.run("/mcp forget theirs")
@@ -154,7 +155,7 @@ async def test_permissions_are_forgotten_with_the_consent_to_start(room: Room, t
     )
     assert "waits for your consent" in shown
     assert (await room.run("/mcp forget theirs")).startswith("There was nothing to forget.\n")
-    assert permissions.rule("theirs", FORGET_TOOL) is permissions.rule("theirs", QUERY_TOOL) is None
+    assert permissions.rule(theirs, FORGET_TOOL) is permissions.rule(theirs, QUERY_TOOL) is None
     assert permissions.may_sample("theirs")
     assert permissions.sampling == set()
 
