@@ -14,6 +14,7 @@ from ragmemory.embedders import Embedder, EmbedderSettings
 from ragmemory.files.ocr import Ocr, OcrSettings
 from ragmemory.files.ocr_cache import OcrCache
 from ragmemory.ingest.chunking import ChunkingSettings
+from ragmemory.search.index.folder import MANIFEST
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
 from ragmemory.settings import MemorySettings, RankingSettings
@@ -72,7 +73,8 @@ def make_engine(settings: Settings, make: Callable[[], object] = lambda: None) -
         return PostgresEngine(url, path, seconds, machine=machine, read_only=read_only)
     from ragmemory.stores.sqlite.file import SqliteEngine
 
-    return SqliteEngine(path, seconds, read_only=read_only, make=make)
+    saved_index = _index_folder(path) / MANIFEST
+    return SqliteEngine(path, seconds, read_only=read_only, make=make, saved_index=saved_index)
 
 
 def _indexing(
@@ -83,9 +85,12 @@ def _indexing(
 
         vectors = _vectors(settings, url, store, ranking)
         return RemoteIndex(store, identity, vectors, ranking, read_only=read_only)
-    # The folder of the index is next to the memory. It is derived: deleting it costs only time.
-    folder = store.path.parent / f"{store.path.name}-index"
-    return IndexSync(store, identity, folder, ranking)
+    return IndexSync(store, identity, _index_folder(store.path), ranking)
+
+
+def _index_folder(memory: Path) -> Path:
+    """The folder of the index, next to the memory. It is derived: deleting it costs only time."""
+    return memory.parent / f"{memory.name}-index"
 
 
 def _vectors(settings: Settings, url: str, store: Store, ranking: RankingSettings) -> VectorStore:

@@ -7,9 +7,10 @@ processes may have the same file open.
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -93,7 +94,7 @@ class SqliteEngine(Engine):
     again, and raises MemoryFull or MemoryReadOnly. `read_only`: nothing is ever written.
 
     A file that does not exist is an empty memory until the first write, which calls `make` before it creates
-    the file; what `make` raises ends that write.
+    the file; what `make` raises ends that write. `saved_index`: exists if an index of the file was saved.
     """
 
     dialect = SqliteDialect()
@@ -106,9 +107,11 @@ class SqliteEngine(Engine):
         *,
         read_only: bool = False,
         make: Callable[[], object] = lambda: None,
+        saved_index: Path | None = None,
     ) -> None:
         super().__init__(path, str(path))
         self._make = make
+        self._saved_index = saved_index
         self._busy_seconds = busy_seconds
         self._read_only = read_only
         self._is_open = self._is_closed = False
@@ -145,7 +148,19 @@ class SqliteEngine(Engine):
             except MemoryDamaged as error:
                 raise await self._located(error) from error
 
+    def _check_not_emptied(self) -> None:
+        """Raise MemoryUnusable instead of showing that nothing was ever stored."""
+        with suppress(OSError):  # Opening the file reports it.
+            # The size first: a process that creates the file removes the saved index before that. `exists`
+            # would raise if this user may not look into the folder of the index.
+            if self.path.stat().st_size == 0 and self._saved_index and os.access(self._saved_index, os.F_OK):
+                folder = self._saved_index.parent
+                reason = f"it has been emptied, though {folder} still has its index"
+                hint = f"Put a backup in its place, or delete {folder} to start with an empty memory."
+                raise MemoryUnusable(str(self.path), reason, hint)
+
     async def _open_now(self) -> None:
+        self._check_not_emptied()
         if self._read_only or wal.identity(self.path) is None:
             await self._open_to_read()
             return
@@ -158,6 +173,10 @@ class SqliteEngine(Engine):
     async def _open_to_write(self) -> None:
         with self._mapped():
             await to_thread.run_sync(self._make)
+            if self._saved_index and not self.path.exists():
+                # It belongs to a deleted file, and would make the new one look emptied until it has tables.
+                with suppress(OSError):
+                    self._saved_index.unlink()
             connections.create_file(self.path)
             identity = wal.identity(self.path)
             async with AsyncExitStack() as undo:
@@ -290,6 +309,7 @@ class SqliteEngine(Engine):
             return await backup.backup(self.path, target, force=force, on_progress=on_progress)
 
     async def verify(self, on_progress: OnProgress) -> Verified:
+        self._check_not_emptied()
         return await verify(self.path, self._busy_seconds, on_progress)
 
     async def exists(self) -> bool:
