@@ -38,7 +38,7 @@ from ragchat.turn.tool_search import cost
 from ragchat.uris import short_uri
 from ragcommon.contract.files import Source
 from ragcommon.errors import os_reason
-from ragcommon.files.uris import without_userinfo
+from ragcommon.files.uris import without_secrets
 from ragcommon.files.writing import private_folder
 from ragcommon.sqlite.readonly import obstacle_of, readable
 from ragcommon.text.rules import counted
@@ -299,7 +299,7 @@ async def model(settings: Settings) -> Check:
             await found.find_context()
     except (ModelError, SettingsError) as error:
         return Check("model", "fault", str(error), error.hint)
-    detail = f"{found.name} at {without_userinfo(found.endpoint.base_url)}"
+    detail = f"{found.name} at {without_secrets(found.endpoint.base_url)}"
     if names and found.name not in names:
         hint = unknown_model(found.endpoint, names).hint
         return Check("model", "warning", f"{detail}, which does not list this model", hint)

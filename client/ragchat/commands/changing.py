@@ -9,7 +9,7 @@ from pathlib import Path
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import confirm
 from ragchat.errors import NotAgreed, NothingBefore
-from ragcommon.files.uris import without_userinfo
+from ragcommon.files.uris import without_secrets
 from ragcommon.files.writing import replace_file
 from ragconfig.errors import SetElsewhere
 from ragconfig.settings import ENVIRONMENT, USER_FILE
@@ -50,9 +50,9 @@ def before(run: Invocation, what: str) -> dict[str, Value]:
     return values
 
 
-def without_passwords(changes: Mapping[str, Value]) -> dict[str, Value]:
+def with_secrets_hidden(changes: Mapping[str, Value]) -> dict[str, Value]:
     """Changes as they may be printed."""
-    return {key: without_userinfo(value) for key, value in changes.items()}
+    return {key: without_secrets(value) for key, value in changes.items()}
 
 
 def shown(changes: Mapping[str, Value]) -> str:

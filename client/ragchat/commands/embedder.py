@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import anyio
 from msgspec.structs import replace
 
-from ragchat.commands.changing import BACK, agree, before, change, require_own, without_passwords
+from ragchat.commands.changing import BACK, agree, before, change, require_own, with_secrets_hidden
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure
 from ragchat.conversation import Conversation
@@ -50,7 +50,7 @@ async def ls(run: Invocation) -> None:
         )
         for one in found
     ]
-    public = [replace(one, changes=without_passwords(one.changes)) for one in found]
+    public = [replace(one, changes=with_secrets_hidden(one.changes)) for one in found]
     needs = dict.fromkeys(one.needs for one in found if one.needs)
     notes = [
         *(f"\nFor those of fastembed, run: {one}" for one in needs),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ragchat.commands.changing import BACK, agree, before, change, require_own, shown, without_passwords
+from ragchat.commands.changing import BACK, agree, before, change, require_own, shown, with_secrets_hidden
 from ragchat.commands.embedder import pull_with_bar
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.stdin import read_line
@@ -19,7 +19,7 @@ from ragchat.llm.servers import ModelServer, Trial, find_servers, try_model
 from ragchat.llm.types import OFFLINE
 from ragchat.settings import ModelSettings
 from ragcommon.concurrency import gathered
-from ragcommon.files.uris import without_userinfo
+from ragcommon.files.uris import without_secrets
 from ragconfig.keys import OPENAI_URL
 from ragconfig.writing import Value
 
@@ -55,7 +55,7 @@ async def _offer(run: Invocation, servers: Sequence[ModelServer], settings: Mode
     """Show what was found, and write what the user chooses. Exit code 1 if nothing answers."""
     trials = await _try_all(servers, settings)
     answering = [(server, trial) for server, trial in zip(servers, trials, strict=True) if not trial.problem]
-    public = [replace(server, base_url=without_userinfo(server.base_url)) for server in servers]
+    public = [replace(server, base_url=without_secrets(server.base_url)) for server in servers]
     if not run.console.json:
         _show(run, public, trials)
     if answering and (run.arguments.yes or run.can_ask):
@@ -129,7 +129,7 @@ def _changes(run: Invocation, server: ModelServer, name: str) -> dict[str, Value
 
 
 def _write(run: Invocation, changes: dict[str, Value], trial: Trial | None = None) -> int:
-    file, changes = change(run, "model", changes), without_passwords(changes)
+    file, changes = change(run, "model", changes), with_secrets_hidden(changes)
     lines = [f"{trial.model} answered in {seconds(trial.seconds)}."] if trial else []
     lines += [f"Wrote into {file}: {shown(changes)}.", "`ragchat model setup --use back` takes that back."]
     if changes.get("model.base_url") and os.environ.get("OPENAI_API_KEY"):

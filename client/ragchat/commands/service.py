@@ -22,7 +22,7 @@ from ragchat.servers.memory.process import (
     QDRANT_PREFIX,
     environment,
 )
-from ragcommon.files.uris import without_userinfo
+from ragcommon.files.uris import without_secrets
 from ragcommon.files.writing import replace_file
 from ragcommon.hosts import TOKEN_VARIABLE, program_command
 from ragconfig.home import HOME_VARIABLE, Home, user_path
@@ -138,7 +138,7 @@ def _arguments(run: Invocation, paths: Sequence[str]) -> list[str]:
     """The arguments with which `ragchat` has the memory and settings of this run. Raises SettingsError."""
     settings = run.settings
     url = str(settings.tables["memory_server"]["url"])
-    if without_userinfo(url) != url:
+    if without_secrets(url) != url:
         reason = "it has a password, which the file of a service would show; use memory_server.token_file"
         raise settings.invalid("memory_server.url", reason)
     words = ["--server", url] if url else ["--memory", settings.memory_place]
@@ -155,7 +155,7 @@ def _variables(settings: Settings) -> tuple[dict[str, str], list[str]]:
     withheld = [TOKEN_VARIABLE] if server["url"] and TOKEN_VARIABLE in os.environ else []
     kept = {}
     for name, value in used.items():
-        if name.startswith(KEY_PREFIXES) or without_userinfo(value) != value:
+        if name.startswith(KEY_PREFIXES) or without_secrets(value) != value:
             withheld.append(name)
         elif name.startswith("RAGCHAT_") or name in FOLDER_VARIABLES:
             kept[name] = str(user_path(value)) if name == HOME_VARIABLE else value

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from ragchat import __version__
 from ragchat.uris import absolute_scope, short_uri
-from ragcommon.files.uris import without_userinfo
+from ragcommon.files.uris import without_secrets
 from ragcommon.text.rules import counted
 from ragconfig.settings import SERVER_TABLES
 
@@ -55,7 +55,7 @@ async def conditions(conversation: Conversation, model: str) -> Conditions:
         scope=scope and absolute_scope(scope),
         system_prompt=prompt_hash(conversation),
         settings={
-            key: without_userinfo(value)
+            key: without_secrets(value)
             for table in TABLES
             for name, value in conversation.settings.tables[table].items()
             if (key := f"{table}.{name}") not in LEFT_OUT

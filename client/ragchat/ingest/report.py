@@ -12,6 +12,7 @@ from ragchat.uris import short_uri
 from ragcommon.contract.files import AddedSource, FileOutcome
 from ragcommon.files.uris import is_address, path_of
 from ragcommon.text.rules import counted
+from ragconfig.redaction import redacted
 
 Status: TypeAlias = Literal["added", "updated", "unchanged", "failed"]
 STATUSES: Sequence[Status] = ("added", "updated", "unchanged", "failed")
@@ -195,4 +196,4 @@ def _document(outcome: FileOutcome) -> Document:
 def _error(outcome: FileOutcome) -> str:
     name = short_uri(outcome.uri) if outcome.uri else '""'
     end = "" if outcome.reason.endswith("?") else "."
-    return outcome.error or f"{name} {outcome.reason}{end}"
+    return redacted(outcome.error or f"{name} {outcome.reason}{end}")

@@ -19,7 +19,7 @@ from ragchat.llm.errors import ModelError
 from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
 from ragcommon.contract.maintenance import EmbedderModels
-from ragcommon.files.uris import without_userinfo
+from ragcommon.files.uris import without_secrets
 from ragconfig.home import user_path
 from ragconfig.keys import OPENAI_URL, read_key
 from ragconfig.settings import Settings
@@ -69,13 +69,13 @@ async def choices(settings: Settings, here: EmbedderModels) -> list[Choice]:
     table = settings.tables["embedder"]
     for url, key in _endpoints(settings, model).items():
         found += [
-            Choice(name, without_userinfo(url), _changes("openai", name, url))
+            Choice(name, without_secrets(url), _changes("openai", name, url))
             for name in await _listed(url, key, model)
         ]
     current = table["model"] or table.get(f"{table['kind']}_model", "")
     used = next((one for one in found if _is(one, table["kind"], current, table["base_url"])), None)
     if used is None:
-        where = without_userinfo(table["base_url"]) or table["kind"]
+        where = without_secrets(table["base_url"]) or table["kind"]
         used = Choice(current, where, _changes(table["kind"], current))
         found.insert(0, used)
     used.in_use = True

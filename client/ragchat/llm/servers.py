@@ -18,7 +18,7 @@ from ragchat.llm.ollama import LIST_SECONDS
 from ragchat.llm.types import ModelEndpoint
 from ragchat.settings import ModelSettings
 from ragcommon.concurrency import gathered
-from ragcommon.files.uris import without_userinfo
+from ragcommon.files.uris import without_secrets
 from ragconfig.keys import OPENAI_URL, read_key
 
 # Where programs listen unless they are told otherwise.
@@ -79,7 +79,7 @@ async def find_servers(settings: ModelSettings, environ: Mapping[str, str]) -> l
             server.problem = f"Nothing listens at {server.base_url}."
         else:
             await _list(server, key, settings)
-        server.problem = without_userinfo(server.problem)
+        server.problem = without_secrets(server.problem)
         return True
 
     return [*compress(servers, await gathered(look, servers))]
@@ -97,7 +97,7 @@ async def try_model(
             with anyio.fail_after(TRY_SECONDS):
                 await (await model.limited(TRY_TOKENS)).complete(PROBE)
     except ModelError as error:
-        return Trial(name, problem=without_userinfo(str(error)))
+        return Trial(name, problem=without_secrets(str(error)))
     except TimeoutError:
         return Trial(name, problem=f"{name} did not answer within {TRY_SECONDS:g} s.")
     return Trial(name, anyio.current_time() - started)

@@ -24,7 +24,7 @@ from ragchat.sanitize import visible
 from ragchat.servers.jsonc import to_json
 from ragcommon.errors import DECODE_ERRORS, decode_reason, os_reason
 from ragcommon.files.safe_open import read_regular
-from ragcommon.files.uris import without_userinfo
+from ragcommon.files.uris import without_secrets
 from ragcommon.files.writing import replace_file
 from ragcommon.hosts import SERVER_NAME
 from ragconfig.redaction import add_secret, add_secrets_of
@@ -75,7 +75,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     @property
     def shown(self) -> str:
         """The command or the address on one line."""
-        return shlex.join(self.command) or without_userinfo(self.url.partition("?")[0])
+        return shlex.join(self.command) or without_secrets(self.url.partition("?")[0])
 
     @property
     def whole(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from ragchat.log import LOG_FILE
 from ragchat.servers.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path
-from ragcommon.files.uris import without_userinfo
+from ragcommon.files.uris import HIDDEN, without_secrets
 from ragconfig.settings import DATABASE, PROJECT_FILE, USER_FILE, Settings, has_password, known_keys
 
 DEFAULT_ORIGIN = "default"
@@ -20,9 +20,9 @@ def effective(settings: Settings) -> list[dict[str, Any]]:
     rows = []
     for key in known_keys(settings):
         table, _, name = key.partition(".")
-        value = without_userinfo(settings.tables[table][name])
+        value = without_secrets(settings.tables[table][name])
         if key == "store.url" and has_password(value):  # In another place, and refused there.
-            value = f"{DATABASE}***"
+            value = f"{DATABASE}{HIDDEN}"
         rows.append({"key": key, "value": value, "origin": settings.origins.get(key, DEFAULT_ORIGIN)})
     return rows
 

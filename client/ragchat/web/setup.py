@@ -17,7 +17,7 @@ from ragchat.setup.host_block import own
 from ragchat.setup.shown import effective, keys_set, places, shown
 from ragchat.web.site import Site, body, route, streamed
 from ragchat.web.streaming import Tell
-from ragcommon.files.uris import without_userinfo
+from ragcommon.files.uris import without_secrets
 from ragcommon.hosts import HOSTS, Host, write
 
 
@@ -85,7 +85,7 @@ ROUTES = (
 def _program(site: Site, name: str, host: Host) -> dict[str, Any]:
     text = write(own(host, site.settings), host.format)
     place = site.settings.memory_place
-    hidden = without_userinfo(place)
+    hidden = without_secrets(place)
     return {
         "name": name,
         "title": host.title,

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from ragcommon.contract.files import FileOutcome, Ingestion, SyncOutcome
 from ragcommon.contract.history import Origin
 from ragcommon.errors import StructuredError, leaf, of_the_system
-from ragcommon.files.uris import is_address, path_of, without_userinfo
+from ragcommon.files.uris import HIDDEN, USERINFO, is_address, path_of
 from ragconfig.home import UnknownHome, user_path
 from ragconfig.repository import may_hold, root_of
 from ragmemory.errors import (
@@ -301,7 +301,7 @@ class Ingestions:
         Of an address: its normal form, without a password; PagesNotAllowed, unless this process loads pages.
         """
         if is_address(source):
-            source = without_userinfo(source)
+            source = USERINFO.sub(HIDDEN, source)
             if self.web is None:
                 raise PagesNotAllowed(source)
             return self.web.named(source)

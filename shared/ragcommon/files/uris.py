@@ -9,8 +9,16 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 _ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+# What secrets are replaced by.
+HIDDEN = "***"
 # The user name and password in an address.
 USERINFO = re.compile(r"(?<=://)[^/?#]*(?=@)")
+# The value of a parameter whose name ends with a word for a secret, also in other text.
+SECRET_VALUE = re.compile(
+    r"([?&](?:[^?=&#\s]{0,40}[_.-])?(?:api|access|auth)?"
+    r"(?:key|token|secret|sig(?:nature)?|pass(?:word|wd)?|pwd|credentials?)=)([^&#\s\"'<>]+(?<![.,;:)]))",
+    re.IGNORECASE,
+)
 
 
 def is_address(words: str) -> bool:
@@ -27,12 +35,12 @@ def is_http_url(url: str) -> bool:
         return False
 
 
-def without_userinfo(value: Any) -> Any:
-    """An address with its user name and password, which must not be stored, replaced by `***`.
+def without_secrets(value: Any) -> Any:
+    """An address with its user name, its password and secrets in its query replaced by HIDDEN.
 
     A value that is no text stays as it is.
     """
-    return USERINFO.sub("***", value) if isinstance(value, str) else value
+    return SECRET_VALUE.sub(rf"\1{HIDDEN}", USERINFO.sub(HIDDEN, value)) if isinstance(value, str) else value
 
 
 def path_of(uri: str) -> Path:

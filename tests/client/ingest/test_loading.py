@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 import pytest
+from msgspec.structs import replace
 
 from ragchat.errors import MemoryRefused
 from ragchat.ingest.loading import JOBS_OF_OTHERS, load_files
@@ -149,6 +150,13 @@ async def test_an_error_that_every_file_would_get_is_raised_with_its_hint(tmp_pa
     assert caught.value.word == "EMBEDDER_MISMATCH"
     assert "reembed" in caught.value.hint
     assert [document.status for document in report.documents] == ["failed"]
+
+
+def test_the_error_of_a_page_has_no_key() -> None:
+    outcome = FileOutcome("http://host/s?key=abc", "failed", reason="cannot be reached")
+    report = InjectReport(outcomes=[outcome, replace(outcome, error="http://host/s?key=abc is away.")])
+    errors = ["http://host/s?key=*** cannot be reached.", "http://host/s?key=*** is away."]
+    assert [document.error for document in report.documents] == errors
 
 
 def test_many_documents_that_failed_for_the_same_reason_are_one_line() -> None:
