@@ -37,6 +37,7 @@ from ragchat.settings import ModelSettings
 from ragchat.turn.tool_search import cost
 from ragchat.uris import short_uri
 from ragcommon.contract.files import Source
+from ragcommon.contract.search import INDEX_IS_BUILT
 from ragcommon.errors import os_reason
 from ragcommon.files.uris import without_secrets
 from ragcommon.files.writing import private_folder
@@ -240,14 +241,23 @@ async def memory_server(settings: Settings) -> AsyncIterator[Check]:
         times += f"; read-only by memory.read_only (from {settings.origins['memory.read_only']})"
     yield Check("memory server", "ok", f"{size}; {way} {times}")
     yield sources_check(sources)
+    search = search_check(found.notice)
     if found.notice:
-        # It names what is away: the embedder, an index, a reranker.
-        yield Check("search", "fault", found.notice)
-    elif stats.documents:
+        yield search
+    if search.status != "ok":
+        return
+    if stats.documents:
         hint = BETTER_HINT if stats.embedder.startswith("local:") else ""
         yield Check("embedder", "ok", stats.embedder, hint)
     else:
         yield await embedder(settings)
+
+
+def search_check(notice: str) -> Check:
+    """Whether anything is away that a search needs: the embedder, an index, a reranker."""
+    start, end = INDEX_IS_BUILT
+    is_alone = notice.startswith(start) and notice.endswith(end)
+    return Check("search", "ok" if is_alone or not notice else "fault", notice)
 
 
 def sources_check(sources: Sequence[Source]) -> Check:

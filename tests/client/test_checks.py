@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ragchat import checks
 from ragchat.commands.doctor import terminal
 from ragcommon.contract.files import Source
+from ragcommon.contract.search import INDEX_IS_BUILT
 from ragconfig.settings import load_settings
 from tests.support.authorization_server import protected
 from tests.support.servers import GOOD, write
@@ -32,6 +33,15 @@ def test_a_source_that_cannot_be_read_is_a_fault_and_a_missing_one_is_not() -> N
     check = checks.sources_check([well, missing, locked])
     assert (check.status, check.detail) == ("fault", "/locked cannot be read: permission denied")
     assert "source rm" in check.hint
+
+
+def test_an_index_that_is_being_built_is_well_and_what_a_search_lacks_is_a_fault() -> None:
+    built = "10".join(INDEX_IS_BUILT)
+    assert checks.search_check(built) == checks.Check("search", "ok", built)
+    assert checks.search_check("").status == "ok"
+    away = "The reranker cross is not available: too slow."
+    for notice in (f"{built} {away}", f"{away} {built}", f"{built} (away)"):
+        assert checks.search_check(notice) == checks.Check("search", "fault", notice)
 
 
 def test_a_database_that_is_not_there_yet_is_well_and_stays_away(tmp_path: Path) -> None:
