@@ -150,6 +150,8 @@ class Conversation:
         self._gone = ""
         # The last question and what was attached to it, when its turn failed or was stopped.
         self._unanswered = "", NO_ATTACHMENTS
+        # The ids of turns that are not saved.
+        self.unsaved: set[str] = set()
         # Stops the answer that is being written.
         self._stopping: Stopping | None = None
         # The images of the last question; turns are saved without them.
@@ -293,7 +295,7 @@ class Conversation:
 
     @property
     def last_turn(self) -> Turn | None:
-        """The turn that /why and /sources show."""
+        """The turn that /why and /sources show. Of the earlier ones only those not saved have passages."""
         return self.session.turns[-1] if self.session.turns else None
 
     @property
@@ -315,7 +317,12 @@ class Conversation:
         return self.session
 
     def _begin(self, session: Session) -> None:
+        session.turns[:-1] = self._as_history(session.turns[:-1])
         self.session, self._unanswered, self._images = session, ("", NO_ATTACHMENTS), ()
+
+    def _as_history(self, turns: Sequence[Turn]) -> list[Turn]:
+        """The turns, without the passages that can be read from the store."""
+        return [turn if turn.turn_id in self.unsaved else turn.without_passages() for turn in turns]
 
     async def resume(self, session_id: str | None = None) -> Session:
         """Continue a past session, given by a prefix of its id, in its notebook. Raises RagChatError.
@@ -475,9 +482,10 @@ class Conversation:
         replaced: Turn | None = None,
     ) -> None:
         """Add a turn to a session, and save it as `save_mode` says."""
-        session.turns = [*history, turn]
+        session.turns = [*self._as_history(history), turn]
         session.title = session.title or session_title(turn.question)
         self._unanswered, self._images = ("", NO_ATTACHMENTS), ()
+        self.unsaved.add(turn.turn_id)
         if self.save_mode is SaveMode.NOTHING:
             return
         try:
@@ -487,6 +495,7 @@ class Conversation:
                 one_shot=self.save_mode is SaveMode.ONE_SHOT,
                 notebook=session.notebook,
             )
+            self.unsaved.remove(turn.turn_id)
         except SessionError as error:  # the answer is not withheld because the disk is full
             emit(Notice(f"This turn was not saved. {error}"))
 

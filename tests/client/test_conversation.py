@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import anyio
 import pytest
 
 from ragchat.conversation import Conversation
-from ragchat.errors import EmptyQuestion, NoSession, NothingToRetry, SeveralDocumentsMatch, UnknownSession
+from ragchat.errors import (
+    EmptyQuestion,
+    NoSession,
+    NothingToRetry,
+    SessionsUnavailable,
+    SeveralDocumentsMatch,
+    UnknownSession,
+)
 from ragchat.llm import tokens
 from ragchat.llm.errors import ModelUnreachable, RateLimited, UnknownModel
 from ragchat.llm.types import OFFLINE
@@ -21,6 +29,7 @@ from ragchat.notebooks.definitions import Notebook, folder_of
 from ragchat.notebooks.definitions import load as load_notebook
 from ragchat.notebooks.definitions import save as save_notebook
 from ragchat.offline.answer import NO_MODEL
+from ragchat.sessions.store import SessionStore
 from ragchat.turn.events import Delta, Event
 from ragconfig.errors import SettingsError
 from ragconfig.settings import load_settings
@@ -79,6 +88,25 @@ async def test_a_turn_is_in_the_store_when_it_is_returned(tmp_path: Path) -> Non
         answered = await conversation.ask("Why is the sky blue?")
         assert (await conversation.sessions.load(conversation.session.session_id)).turns == [answered]
         assert conversation.last_turn == answered
+
+
+async def test_of_the_saved_turns_only_the_last_keeps_its_passages_in_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kept(conversation: Conversation) -> list[bool]:
+        return [bool(turn.answer.candidates) for turn in conversation.session.turns]
+
+    async with conversation_in(tmp_path) as conversation:
+        first = await conversation.ask("Why is the sky blue?")
+        with monkeypatch.context() as patched:
+            patched.setattr(SessionStore, "save_turn", AsyncMock(side_effect=SessionsUnavailable("", "")))
+            await conversation.ask("Why is the sky blue, again?")
+        last = await conversation.ask("What scatters in the sky?")
+        assert kept(conversation) == [False, True, True]
+        saved = await conversation.sessions.load(first.session_id)
+        assert saved.turns == [first, last]
+        await conversation.resume(first.session_id)
+        assert kept(conversation) == [False, True]
 
 
 async def test_a_past_session_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 from ragchat.conversation import Conversation
-from ragchat.errors import UnknownCase, UnknownTurn
+from ragchat.errors import SessionError, UnknownCase, UnknownTurn
 from ragchat.evaluation.cases import Case, Verdict, case_of
 from ragchat.evaluation.conditions import conditions
 from ragchat.evaluation.runs import Run
@@ -78,8 +79,12 @@ async def save_verdict(conversation: Conversation, turn_id: str, verdict: Verdic
     index = next((number for number, turn in enumerate(turns) if turn.turn_id == turn_id), None)
     if index is None:
         raise UnknownTurn(turn_id)
-    now = await conditions(conversation, turns[index].answer.model)
-    case = await case_of(turns[index], turns[:index], verdict, place.strip(), conversation.memory, now)
+    turn = turns[index]
+    with suppress(SessionError):  # It is not saved, and has its passages.
+        saved = await conversation.sessions.turn(turn.session_id, turn_id)
+        turn = replace(turn, answer=replace(turn.answer, candidates=saved.answer.candidates))
+    now = await conditions(conversation, turn.answer.model)
+    case = await case_of(turn, turns[:index], verdict, place.strip(), conversation.memory, now)
     async with EvaluationStore(conversation.sessions.path) as store:
         await store.save_case(case)
     return case

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ragchat.answer import Answer
 
@@ -79,6 +80,10 @@ class Turn(Struct, frozen=True):
         record = msgspec.json.decode(data, type=dict[str, Any])
         trace = msgspec.convert(record.get("trace"), dict[str, Any])
         return msgspec.convert(record | {"answer": {**trace, **record, "text": record.get("answer")}}, cls)
+
+    def without_passages(self) -> Turn:
+        """What later turns need of it: without what was found for it and sent, most of its size."""
+        return replace(self, answer=replace(self.answer, candidates=[], messages=[], further=None))
 
     def public(self) -> dict[str, Any]:
         """The JSON of `ragchat ask --json`."""

@@ -86,6 +86,17 @@ async def test_the_right_place_of_a_bad_answer_may_be_lines_a_number_or_nowhere(
             await judged(chat, E07, "bad", place)
 
 
+async def test_an_earlier_answer_can_be_judged_by_its_passages(chat: Conversation, tmp_path: Path) -> None:
+    with OpenAIServer([Reply("At 75 degrees [1]."), Reply("Hot.")]) as server:
+        settings = settings_in(tmp_path, model__name="test-model", model__base_url=server.base_url)
+        async with Conversation(settings, chat.memory, no_servers(settings), environ={}) as asking:
+            case = await judged(asking, TEA, "good")
+            await asking.ask(E07)
+            later = await save_verdict(asking, case.case_id, "good", "")
+    assert later.places == case.places
+    assert "steeped at 75 degrees" in later.places[0].text
+
+
 async def test_a_verdict_on_a_turn_replaces_the_one_before_and_can_be_removed(chat: Conversation) -> None:
     case = await judged(chat, TEA, "good")
     await save_verdict(chat, case.case_id, "bad", "nowhere")

@@ -18,6 +18,7 @@ from ragcommon.text.rules import counted
 
 if TYPE_CHECKING:
     from ragchat.sessions.types import Session
+    from ragchat.turn.types import Turn
     from ragchat.ui.context import ChatContext
 
 _SHOWN = 20
@@ -87,17 +88,29 @@ def _free_name(session_id: str) -> str:
     return next(f"{name}.md" for name in names if not os.path.lexists(f"{name}.md"))
 
 
-async def _whole(context: ChatContext) -> Session:
-    """The conversation, also the turns that could not be saved. Raises SessionError where there is none."""
+async def _whole(context: ChatContext, *, with_passages: bool) -> Session:
+    """The conversation, also the turns that could not be saved. Raises SessionError where there is none.
+
+    `with_passages`: says which are lost, as only the store had them.
+    """
     shown = context.conversation.session
+    by_id: dict[str, Turn] = {}
+    reason = "They are no longer saved."
     try:
         saved = await context.conversation.sessions.load(shown.session_id)
         # By their ids, as one that /retry replaced is still saved.
-        if {turn.turn_id for turn in shown.turns} <= {turn.turn_id for turn in saved.turns}:
+        by_id = {turn.turn_id: turn for turn in saved.turns}
+        if {turn.turn_id for turn in shown.turns} <= by_id.keys():
             return saved
-    except SessionError:
+        shown = structs.replace(shown, turns=[by_id.get(turn.turn_id, turn) for turn in shown.turns])
+    except SessionError as error:
         if not shown.turns:
             raise
+        reason = str(error)
+    lost = {turn.turn_id for turn in shown.turns[:-1]} - by_id.keys() - context.conversation.unsaved
+    if with_passages and lost:
+        passages = f"The passages of {counted(len(lost), 'earlier turn')}"
+        context.screen.note(f"{passages} are not in this export. {reason}")
     first = shown.turns[0]
     title, created = shown.title or session_title(first.question), shown.created_at or first.created_at
     return structs.replace(shown, title=title, created_at=created)
@@ -112,7 +125,8 @@ async def export(context: ChatContext, argument: str) -> None:
     as_json = path.suffix.lower() == ".json"
     if not as_json and path.suffix.lower() not in _MARKDOWN:
         raise NotWritable(path.suffix, str(path.with_suffix(".md")))
-    text = export_session(await _whole(context), "json" if as_json else "markdown")
+    whole = await _whole(context, with_passages=as_json)
+    text = export_session(whole, "json" if as_json else "markdown")
     try:
         async with await path.open("x", encoding="utf-8", newline="\n") as file:
             await file.write(text)

@@ -13,6 +13,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 from msgspec.structs import replace
@@ -616,6 +617,38 @@ async def test_what_a_full_disk_did_not_save_is_exported_all_the_same(
     await asked.say("What is pressed at nine bar?")
     await asked.run("/export new.md")
     assert (tmp_path / "new.md").read_text("utf-8").startswith("# What is pressed at nine bar?")
+
+
+async def test_an_export_has_the_passages_of_every_turn_also_if_the_last_is_not_saved(
+    asked: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asked.say("What is pressed at nine bar?")
+    monkeypatch.setattr(SessionStore, "save_turn", AsyncMock(side_effect=SessionsUnavailable("s.db", "full")))
+    await asked.say("How hot is green tea?")
+    assert await asked.run("/export all.json") == "Wrote all.json.\n"
+    turns = json.loads((tmp_path / "all.json").read_text("utf-8"))["turns"]
+    assert [bool(turn["trace"]["candidates"]) for turn in turns] == [True, True, True]
+
+
+async def test_an_export_says_which_passages_are_lost_with_the_saved_turns(
+    asked: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asked.say("What is pressed at nine bar?")
+    assert await asked.run("/export whole.json") == "Wrote whole.json.\n"
+    sessions, session_id = asked.context.conversation.sessions, asked.context.conversation.session.session_id
+    lost = "The passages of 1 earlier turn are not in this export."
+    with monkeypatch.context() as patched:
+        unreadable = AsyncMock(side_effect=SessionsUnavailable("s.db", "locked"))
+        patched.setattr(SessionStore, "load", unreadable)
+        said = await asked.run("/export unreadable.json")
+        assert said.startswith(f"{lost} The sessions in s.db cannot be used: locked.")
+    await sessions.remove(session_id)
+    assert (await asked.run("/export removed.json")).startswith(f"{lost} There is no session {session_id}.")
+    assert await asked.run("/export removed.md") == "Wrote removed.md.\n"
+    await asked.say("How hot is green tea?")
+    assert (await asked.run("/export again.json")).startswith(
+        "The passages of 2 earlier turns are not in this export. They are no longer saved."
+    )
 
 
 async def test_retry_asks_again_in_place_of_the_last_answer(asked: Room) -> None:
