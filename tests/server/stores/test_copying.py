@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from ragmemory.errors import CopyFailed
+from ragmemory.maintenance import copying
 from ragmemory.service import MemoryService
 from ragmemory.stores.copying import TABLES, Copying
 from ragmemory.stores.engine import Engine
@@ -190,6 +191,52 @@ async def test_two_processes_do_not_copy_to_the_same_schema_at_once(database: st
                 pass
     async with other.filling():
         assert not await other.exists()
+
+
+@pytest.mark.full
+async def test_a_copy_right_after_another_does_not_wait_for_the_end_of_its_connection(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = PostgresEngine(f"{database}&schema=test_{secrets.token_hex(6)}", tmp_path / "memory.db", 5)
+    opened: list[psycopg.AsyncConnection[object]] = []
+
+    async def stay_open(connection: psycopg.AsyncConnection[object]) -> None:
+        opened.append(connection)
+
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(psycopg.AsyncConnection, "close", stay_open)
+            with pytest.raises(_Stopped):
+                async with target.filling():
+                    raise _Stopped
+            async with target.filling():
+                pass
+    finally:
+        for connection in opened:
+            await connection.close()
+
+
+@pytest.mark.full
+async def test_a_copy_is_made_also_if_its_lock_was_lost(
+    memory: MemoryService, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"{database}&schema=test_{secrets.token_hex(6)}"
+    target = PostgresEngine(url, tmp_path / "target.db", 5, machine="desk-1")
+    run = Copying.run
+
+    async def run_and_lose_the_lock(self: Copying) -> None:
+        await run(self)
+        with psycopg.connect(database, autocommit=True) as connection:
+            ended = connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1"
+                " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            )
+            assert ended.fetchall() == [(True,)]
+
+    monkeypatch.setattr(Copying, "run", run_and_lose_the_lock)
+    await put(memory, FOX, uri="fox.md")
+    assert (await copying._copy(memory._store.engine, target))["documents"] == 1
+    assert await target.exists()
 
 
 async def test_nothing_is_copied_over_something(memory: MemoryService, target: Engine) -> None:

@@ -332,13 +332,21 @@ class PostgresEngine(Engine):
     @asynccontextmanager
     async def filling(self) -> AsyncIterator[None]:
         async with self._mapped(), await self._connect() as connection:
+            own = PostgresConnection(connection, READ_SECONDS)
             # The lock ends with the connection, also that of a killed process.
-            [(is_ours,)] = await PostgresConnection(connection, READ_SECONDS).execute_fetchall(
+            [(is_ours,)] = await own.execute_fetchall(
                 "SELECT pg_try_advisory_lock(hashtextextended(?, 1))", [self._schema]
             )
             if not is_ours:
                 raise CopyFailed(self.place, "another process copies to it", "Wait until that one has ended.")
-            yield
+            try:
+                yield
+            finally:
+                # A server may notice late that a connection was closed, and would refuse the next copy.
+                try:
+                    await own.execute("SELECT pg_advisory_unlock_all()")
+                except Exception as error:  # The copy is made or has failed all the same.
+                    logger.info("The lock of a copy was not released: %s", error)
 
     def unfinished(self) -> PostgresEngine:
         copy = PostgresEngine(self.place, self.path, self._busy_seconds, machine=self.machine)
