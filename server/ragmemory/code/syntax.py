@@ -26,12 +26,8 @@ if TYPE_CHECKING:
 # A longer text is data or generated code, and is not parsed.
 MAX_CHARACTERS = 300_000
 # CPU seconds per text. A second is enough for 2 MB of hand-written code; a text that is not in the language
-# may take 40 s per MB.
+# may take minutes, also a short one.
 PARSE_SECONDS = 1.0
-# Bytes up to which a text is parsed in one piece: it takes half a second at most. A longer one is read in
-# parts, because only such a parser can be stopped; but tree-sitter 0.26.1 never frees most of the parts.
-ONE_PIECE = 20_000
-READ = 1 << 16
 # A large tree is discarded if it is too deep or has too many errors at SAMPLES nodes: a query may take
 # quadratic time in its depth or errors. (Queries have a callback to stop them, but with tree-sitter 0.26.1 it
 # crashes.)
@@ -309,16 +305,20 @@ def parse(text: str, language: Language) -> Code | None:
     until = time.thread_time() + PARSE_SECONDS
     # A parser is not thread-safe, and texts are parsed in several threads: make one for each text.
     parser = Parser(grammar)
+    parts: list[memoryview] = []
+
+    def read(offset: int, _: object) -> memoryview:
+        parts.append(memoryview(data)[offset:])
+        return parts[-1]
+
     try:
-        if len(data) <= ONE_PIECE:
-            tree = parser.parse(data)
-        else:
-            tree = parser.parse(
-                lambda offset, _: data[offset : offset + READ],
-                progress_callback=lambda _, __: time.thread_time() > until,
-            )
+        # Only a parser that reads with a function can be stopped.
+        tree = parser.parse(read, progress_callback=lambda _, __: time.thread_time() > until)
     except ValueError:  # It was stopped.
         return None
+    finally:
+        for part in parts:  # tree-sitter 0.26.1 keeps most of them.
+            part.release()
     if _is_broken(tree):
         return None
     nodes = QueryCursor(query).captures(tree.root_node).get("node", [])

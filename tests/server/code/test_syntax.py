@@ -5,8 +5,10 @@ Covers `ragmemory.text.languages`.
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
+import tracemalloc
 
 import pytest
 
@@ -152,3 +154,26 @@ def test_without_its_grammar_a_language_is_not_parsed(monkeypatch: pytest.Monkey
 )
 def test_a_qualified_name_has_parts(name: str, parts: list[str]) -> None:
     assert parts_of(name) == parts
+
+
+def test_a_short_text_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    skip_without_grammar("a.swift")
+    monkeypatch.setattr(syntax, "PARSE_SECONDS", 0.05)
+    swift = language_of("a.swift")
+    assert swift is not None
+    began = time.thread_time()
+    assert parse("+ <" * 1_500, swift) is None
+    assert time.thread_time() - began < 2
+
+
+def test_parsing_keeps_no_memory() -> None:
+    text = "x = compute(1, 'a rather long argument')\n" * 3_000
+    parsed("a.py", text)
+    tracemalloc.start()
+    try:
+        for _ in range(5):
+            parsed("a.py", text)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < len(text)
+    finally:
+        tracemalloc.stop()
