@@ -16,9 +16,11 @@ _ROWS = 500
 MIN_WORK = 2_000
 _FILE = f"document_id, uri, digest, CASE WHEN characters < {MIN_WORK} THEN {MIN_WORK} ELSE characters END"
 
+# Not a web page, whose address may end like that of code: its headings are not those of definitions.
+NO_MARKDOWN = """replace(metadata, '"media_type":"text/markdown"', '') = metadata"""
 # A document is source code by the extension of its uri: what follows its last dot.
 IS_CODE: Condition = (
-    "lower(substr(uri, length(rtrim(uri, replace(uri, '.', ''))) + 1))"
+    f"{NO_MARKDOWN} AND lower(substr(uri, length(rtrim(uri, replace(uri, '.', ''))) + 1))"
     f" IN ({', '.join('?' for _ in EXTENSIONS)})",
     sorted(EXTENSIONS),
 )
@@ -86,6 +88,6 @@ class CodeStore(StorePart):
         return (
             f"FROM fulltext {dialect.ordered_join} chunks ON chunk_id = fulltext.rowid"
             f" {dialect.ordered_join} documents ON number = document"
-            f" WHERE {dialect.fulltext_condition} AND fulltext.rowid > ? AND hidden = 0"
+            f" WHERE {dialect.fulltext_condition} AND fulltext.rowid > ? AND hidden = 0 AND {NO_MARKDOWN}"
             " ORDER BY fulltext.rowid"
         )

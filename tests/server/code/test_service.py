@@ -307,3 +307,10 @@ async def test_a_switch_of_branches_and_back_embeds_nothing_twice(tmp_path: Path
             assert embedder.calls == calls  # The embeddings of both files are still known.
             assert [one.name for one in (await memory.code.symbols("f3"))[0]] == ["f3"]
             assert (await memory.code.symbols("g3"))[0] == []
+
+
+async def test_a_web_page_is_no_code_although_its_address_ends_so(memory: MemoryService) -> None:
+    page = {"uri": "https://example.org/index.php", "media_type": "text/markdown"}
+    await memory.writer.inject("# load\n\n<?php function load() {}\n", page, ORIGIN)
+    assert await memory.code.languages() == {}
+    assert await memory.code.symbols("load") == ([], [])
