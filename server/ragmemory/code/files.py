@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from ragcommon.files.uris import path_in
+from ragmemory.code.apart import apart, is_harmless
 from ragmemory.code.syntax import Code, parse
 from ragmemory.text.languages import language_of
-from ragmemory.types.code import CodeFile
+from ragmemory.types.code import CodeFile, CodeText
 
 if TYPE_CHECKING:
     from ragmemory.stores.code import CodeStore
@@ -37,7 +38,13 @@ class CodeFiles:
         if unknown:
             texts = await self.store.texts([file.document_id for file in unknown])
             there = [file for file in unknown if file.document_id in texts]  # not removed in the meantime
-            codes.update(await to_thread.run_sync(_parse_all, there, texts))
+            for file in there:
+                text = texts[file.document_id]
+                # A tree cannot be passed on by a worker: it only tries what chunking did not parse.
+                if not (text.is_parsed or is_harmless(text.text) or await apart(_can_parse, file, text)):
+                    codes[_key(file)] = None
+            rest = [file for file in there if _key(file) not in codes]
+            codes.update(await to_thread.run_sync(_parse_all, rest, texts))
         self._keep(codes)
         return [(file, code) for file in files if (code := codes.get(_key(file)))]
 
@@ -56,12 +63,17 @@ def _key(file: CodeFile) -> _Key:
     return file.uri, file.digest
 
 
-def _parse_all(files: Sequence[CodeFile], texts: dict[str, str]) -> dict[_Key, Code | None]:
-    codes: dict[_Key, Code | None] = {}
-    for file in files:
-        language = language_of(file.uri)
-        codes[_key(file)] = parse(texts[file.document_id], language) if language else None
-    return codes
+def _parse_all(files: Sequence[CodeFile], texts: dict[str, CodeText]) -> dict[_Key, Code | None]:
+    return {_key(file): _parse(file, texts[file.document_id]) for file in files}
+
+
+def _parse(file: CodeFile, text: CodeText) -> Code | None:
+    language = language_of(file.uri)
+    return parse(text.text, language) if language else None
+
+
+def _can_parse(file: CodeFile, text: CodeText) -> bool:
+    return _parse(file, text) is not None
 
 
 def path_or_uri(uri: str) -> str:

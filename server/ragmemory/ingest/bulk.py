@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -18,8 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 
 from ragcommon.text.rules import passage_names
+from ragmemory.code.apart import limited
 from ragmemory.embedders.local import LocalEmbedder
-from ragmemory.ingest.chunking import ChunkerInput, TokenCounter, split
+from ragmemory.ingest.chunking import Blocks, ChunkerInput, TokenCounter, split
 from ragmemory.search.indexing import BuiltSegment
 from ragmemory.types.changes import Changes, Checkpoint
 from ragmemory.types.writes import Chunk, Embedding
@@ -108,9 +108,8 @@ def split_and_embed(
     ranking: RankingSettings | None,
 ) -> Batch:
     """The chunks and embeddings of each text, and with `ranking` their segment of the index."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal of the server is for that.
     embedder = _embedder()
-    batch = split_batch(sources, max_tokens, embedder.count_tokens)
+    batch = limited(split_batch, sources, max_tokens, embedder.count_tokens)
     every = [
         (source.text, title, chunk)
         for source, (title, _), chunks in zip(sources, titles, batch, strict=True)
@@ -155,11 +154,12 @@ def split_batch(
     max_tokens: int,
     count: TokenCounter,
     check_cancelled: Callable[[], object] = lambda: None,
+    blocks: Blocks = ChunkerInput.blocks,
 ) -> list[list[Chunk] | None]:
     """The chunks of each text; None if it does not fit into the batch."""
     chunks: list[list[Chunk]] = [[] for _ in sources]
     total = 0
-    for group in split(sources, max_tokens=max_tokens, count=count):
+    for group in split(sources, max_tokens=max_tokens, count=count, blocks=blocks):
         for number, chunk in group:
             chunks[number].append(chunk)
         total += len(group)

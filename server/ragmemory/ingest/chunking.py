@@ -89,6 +89,10 @@ class ChunkerInput(Struct, frozen=True):
         return in_turns(self.text, blocks) if self.is_prose else blocks
 
 
+# The blocks of a text, in order.
+Blocks = Callable[[ChunkerInput], Iterable[Block]]
+
+
 class LineNumbers:
     """Line numbers, from 1. Incremental: a list of all line starts could be larger than the text."""
 
@@ -125,14 +129,18 @@ class Piece(Struct, frozen=True, gc=False):
 
 
 def split(
-    sources: Iterable[ChunkerInput], *, max_tokens: int, count: TokenCounter
+    sources: Iterable[ChunkerInput],
+    *,
+    max_tokens: int,
+    count: TokenCounter,
+    blocks: Blocks = ChunkerInput.blocks,
 ) -> Iterator[list[tuple[int, Chunk]]]:
     """The chunks in order, each with the index of its text. An empty text has none.
 
     Yields lists that take about 0.1 s each, however long the texts are.
     """
     fragment = fragments(max_tokens)
-    for batch in batches(runs(sources)):
+    for batch in batches(runs(sources, blocks)):
         ranges = [(run, block, block.start, block.end) for run in batch for block in run.blocks]
         pieces = with_token_counts(ranges, max_tokens, count)
         for prose, code in ((SENTENCE, LINE), (LINE, fragment), (fragment, fragment)):
@@ -160,12 +168,12 @@ def batches(runs: Iterable[BlockRun]) -> Iterator[list[BlockRun]]:
         yield group
 
 
-def runs(sources: Iterable[ChunkerInput]) -> Iterator[BlockRun]:
+def runs(sources: Iterable[ChunkerInput], blocks: Blocks) -> Iterator[BlockRun]:
     """The blocks of each text, in runs that are packed at a time."""
     number = counter()
     for place, source in enumerate(sources):
         text, lines = source.text, LineNumbers(source.text)
-        for neighbours in group_blocks(part for block in source.blocks() for part in parts_of(text, block)):
+        for neighbours in group_blocks(part for block in blocks(source) for part in parts_of(text, block)):
             yield BlockRun(next(number), place, text, lines, neighbours)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -14,9 +14,11 @@ from anyio import from_thread, to_thread
 from msgspec.structs import replace
 
 from ragcommon.contract.documents import Injected
+from ragmemory.code.apart import apart, is_harmless
 from ragmemory.embedders import Embedder
 from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
+from ragmemory.ingest.blocks import Block
 from ragmemory.ingest.bulk import BulkWorker, context, embedder_input, split_batch
 from ragmemory.ingest.chunking import ChunkerInput, split
 from ragmemory.ingest.documents import has_headings, is_bibtex, is_csv, is_prose
@@ -152,7 +154,8 @@ class Preparation:
 
     async def _pages(self, write: Write, max_tokens: int) -> AsyncIterator[ChunkPage]:
         """All chunks of a text, in pages that fit into one transaction."""
-        rest = split([_source(write.document)], max_tokens=max_tokens, count=self._embedder.count_tokens)
+        count = self._embedder.count_tokens
+        rest = split([_source(write.document)], max_tokens=max_tokens, count=count, blocks=_blocks)
         known = await self._known([write])
         while True:
             async with self._turn:
@@ -182,7 +185,8 @@ class Preparation:
         outcomes = await self._in_worker(writes, sources, max_tokens)
         if outcomes is None:
             batch = await to_thread.run_sync(
-                split_batch, sources, max_tokens, self._embedder.count_tokens, from_thread.check_cancelled
+                split_batch,
+                *(sources, max_tokens, self._embedder.count_tokens, from_thread.check_cancelled, _blocks),
             )
             whole = [replace(write, chunks=one) for write, one in zip(writes, batch, strict=True) if one]
             embedded = iter(await self._with_embeddings(whole) if whole else ())
@@ -286,6 +290,18 @@ def _source(document: Document) -> ChunkerInput:
     )
 
 
+def _blocks(source: ChunkerInput) -> Iterable[Block]:
+    """The blocks of a text, in a thread of the event loop: those of code come from a worker."""
+    if source.language is None or is_harmless(source.text):
+        return source.blocks()
+    blocks = from_thread.run(apart, _all_blocks, source)
+    return replace(source, language=None).blocks() if blocks is None else blocks
+
+
+def _all_blocks(source: ChunkerInput) -> list[Block]:
+    return list(source.blocks())
+
+
 def _is_of_another_reader(document: Document, old: StoredDocument) -> bool:
     """Whether an earlier or later release read the file of a stored document."""
     readers = {stamp.partition(":")[0] for stamp in (document.stamp, old.stamp)}
@@ -297,7 +313,8 @@ def _cuts(
 ) -> list[list[Cut]]:
     """How this release cuts each document."""
     cuts: list[list[Cut]] = [[] for _ in documents]
-    for group in split(map(_source, documents), max_tokens=max_tokens, count=embedder.count_tokens):
+    sources, count = map(_source, documents), embedder.count_tokens
+    for group in split(sources, max_tokens=max_tokens, count=count, blocks=_blocks):
         for number, chunk in group:
             cuts[number].append(cut_of(documents[number], chunk))
         check_cancelled()

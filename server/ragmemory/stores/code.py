@@ -7,7 +7,7 @@ from collections import Counter
 
 from ragmemory.stores.engine import Condition, StorePart
 from ragmemory.text.languages import EXTENSIONS, language_of
-from ragmemory.types.code import CodeFile
+from ragmemory.types.code import CodeFile, CodeText
 
 # Maximum number of definitions of one name that are read.
 MAX_HEADINGS = 20_000
@@ -61,18 +61,21 @@ class CodeStore(StorePart):
                 found[document_id] = CodeFile(document_id, uri, digest, size)
         return list(found.values()), False
 
-    async def texts(self, document_ids: list[str]) -> dict[str, str]:
+    async def texts(self, document_ids: list[str]) -> dict[str, CodeText]:
         """The texts of some documents, by their ids."""
         parts: dict[str, list[str]] = {}
+        parsed = set[str]()
         condition, parameters = self._engine.dialect.among("document_id", document_ids)
         rows = await self._engine.read(
-            "SELECT document_id, text FROM documents JOIN chunks ON document = number"
+            "SELECT document_id, text, heading FROM documents JOIN chunks ON document = number"
             f" WHERE {condition} ORDER BY chunk_id",
             parameters,
         )
-        for document_id, text in rows:
+        for document_id, text, heading in rows:
             parts.setdefault(document_id, []).append(text)
-        return {document_id: "".join(one) for document_id, one in parts.items()}
+            if heading:
+                parsed.add(document_id)
+        return {one: CodeText("".join(texts), one in parsed) for one, texts in parts.items()}
 
     async def counts(self) -> dict[str, int]:
         """The number of files of each language, the most frequent first."""

@@ -18,6 +18,13 @@ class CodeFile(Struct, frozen=True):
     work: int  # of parsing it: its characters, but not less than `stores.code.MIN_WORK`
 
 
+class CodeText(Struct, frozen=True):
+    """The text of such a document; `is_parsed`: chunking parsed it, as its chunks name definitions."""
+
+    text: str
+    is_parsed: bool
+
+
 Direction = Literal["all", "definition", "references", "callers", "callees", "importers"]
 
 

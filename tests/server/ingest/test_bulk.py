@@ -13,7 +13,9 @@ import pytest
 from anyio import to_process
 from msgspec.structs import replace
 
+from ragcommon.memory_limit import peak_memory
 from ragmemory.app import make_service
+from ragmemory.code.apart import MEMORY
 from ragmemory.embedders import Embedder
 from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.ingest.bulk import BulkWorker, embedder_input
@@ -27,6 +29,7 @@ from ragmemory.search.sync import IndexSync
 from ragmemory.stores.store import Store
 from ragmemory.types.changes import Changes
 from ragmemory.types.writes import Write
+from tests.server.code.test_apart import HOSTILE
 from tests.support.memories import FOX, ORIGIN, PIE, SwitchableEmbedder, put, settings_for, uris
 from tests.support.stores import opened
 
@@ -111,6 +114,22 @@ async def test_a_batch_whose_worker_is_killed_is_prepared_in_threads_as_are_all_
     assert outcomes == [expected, expected]
     assert preparing.worker
     assert not preparing.worker.takes([source(900_000)])
+
+
+@pytest.mark.full
+async def test_a_batch_with_code_that_takes_gigabytes_is_prepared_with_that_code_as_plain_text(
+    store: Store, embedder: LocalEmbedder
+) -> None:
+    hostile = Write(make_document(HOSTILE, {"uri": "a.java"}), ORIGIN)
+    preparing, before = preparation(store, embedder), peak_memory()
+    *outcomes, last, _ = await preparing.prepare([*bulk()[:-1], hostile, bulk()[-1]])
+    assert preparing.worker
+    assert not preparing.worker.takes([source(900_000)])  # It ended at its limit.
+    assert peak_memory() - before < MEMORY
+    assert outcomes == (await preparation(store, IN_THREADS).prepare(bulk()))[:-1]
+    assert isinstance(last, Write)
+    assert last.chunks
+    assert not any(chunk.heading for chunk in last.chunks)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGSTOP")
