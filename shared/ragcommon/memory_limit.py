@@ -31,8 +31,10 @@ def limited_memory(most: int) -> Iterator[None]:
         return
     ended = threading.Event()
     threading.Thread(target=watch_memory, args=(peak_memory() + most, ended), daemon=True).start()
-    yield
-    ended.set()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 def watch_memory(most: int, ended: threading.Event) -> None:

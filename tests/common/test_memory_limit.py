@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from types import SimpleNamespace
 
 import pytest
+
+from ragcommon import memory_limit
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the test has no limit of its own there")
@@ -32,3 +36,15 @@ def test_what_a_process_already_holds_does_not_count(capfd: pytest.CaptureFixtur
     )
     assert subprocess.run([sys.executable, "-c", limited], check=False, timeout=30).returncode == 1
     assert "line 5" in capfd.readouterr().err
+
+
+def test_where_addresses_cannot_be_limited_nothing_is_watched_after_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watches: list[threading.Event] = []
+    monkeypatch.setattr(memory_limit, "sys", SimpleNamespace(platform="other"))
+    monkeypatch.setattr(memory_limit, "peak_memory", lambda: 0)
+    monkeypatch.setattr(memory_limit, "watch_memory", lambda _, ended: watches.append(ended))
+    with pytest.raises(KeyError), memory_limit.limited_memory(1):
+        raise KeyError
+    assert [ended.wait(20) for ended in watches] == [True]
