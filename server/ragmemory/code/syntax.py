@@ -296,11 +296,14 @@ def parts_of(name: str) -> list[str]:
 
 def parse(text: str, language: Language) -> Code | None:
     """Parse a text; None if it is too long or takes too long, or if the grammar is not installed."""
-    if len(text) > MAX_CHARACTERS or (found := _grammar(language)) is None:
+    if len(text) > MAX_CHARACTERS:
         return None
-    from tree_sitter import Parser, QueryCursor
+    try:
+        from tree_sitter import Parser, QueryCursor
 
-    grammar, query = found
+        grammar, query = _grammar(language)
+    except ImportError:  # It is not installed, or there is no memory for it now.
+        return None
     data = text.encode(errors="replace")
     until = time.thread_time() + PARSE_SECONDS
     # A parser is not thread-safe, and texts are parsed in several threads: make one for each text.
@@ -341,14 +344,11 @@ def _is_broken(tree: Tree) -> bool:
 
 
 @cache
-def _grammar(language: Language) -> tuple[Grammar, Query] | None:
-    """A grammar, and the query for all nodes that may be definitions; None if it is not installed."""
-    try:
-        from tree_sitter import Language as Grammar
-        from tree_sitter import Query
+def _grammar(language: Language) -> tuple[Grammar, Query]:
+    """A grammar, and the query for all nodes that may be definitions. Raises ImportError."""
+    from tree_sitter import Language as Grammar
+    from tree_sitter import Query
 
-        grammar = Grammar(getattr(import_module(language.module), language.grammar)())
-    except ImportError:
-        return None
+    grammar = Grammar(getattr(import_module(language.module), language.grammar)())
     known = (kind for kind in sorted(_CAPTURED) if grammar.id_for_node_kind(kind, True))
     return grammar, Query(grammar, f"[{' '.join(f'({kind})' for kind in known)}] @node")
