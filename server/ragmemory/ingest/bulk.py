@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 
 from ragcommon.text.rules import passage_names
-from ragmemory.code.apart import limited
+from ragmemory.code.apart import is_harmless, limited
 from ragmemory.embedders.local import LocalEmbedder
+from ragmemory.ingest.blocks import Block
 from ragmemory.ingest.chunking import Blocks, ChunkerInput, TokenCounter, split
 from ragmemory.search.indexing import BuiltSegment
 from ragmemory.types.changes import Changes, Checkpoint
@@ -43,6 +45,8 @@ PAUSE_SECONDS = 5.0
 DEADLINE_SECONDS = 60.0
 # Passing a smaller batch to a worker takes about as long as preparing it.
 FEW = 10_000
+# Hostile source code ends a worker, but so may what ends every one.
+MAX_FAILURES = 5
 
 # The chunks of a text and their embeddings.
 Embedded = tuple[list[Chunk], list[Embedding]]
@@ -58,10 +62,10 @@ class Batch(NamedTuple):
 
 
 class BulkWorker:
-    """Decides for each batch whether a worker prepares it. After a failure, none does."""
+    """Decides for each batch whether a worker prepares it. After MAX_FAILURES, none does."""
 
     def __init__(self) -> None:
-        self._is_usable = (os.cpu_count() or 1) > 1
+        self._tries = MAX_FAILURES if (os.cpu_count() or 1) > 1 else 0
         # The default limit is shared with parsers, which may take a minute.
         self._limiter = anyio.CapacityLimiter(1)
         self._recent = 0  # characters
@@ -73,7 +77,7 @@ class BulkWorker:
         now = time.monotonic()
         self._recent = characters + (self._recent if now - self._latest < PAUSE_SECONDS else 0)
         self._latest = now
-        return self._is_usable and characters >= FEW and self._recent >= WORTHWHILE
+        return self._tries > 0 and characters >= FEW and self._recent >= WORTHWHILE
 
     async def prepare(
         self,
@@ -96,8 +100,8 @@ class BulkWorker:
         except TimeoutError:  # The machine was asleep, or swaps.
             return None
         except Exception as error:
-            logger.warning("A worker process failed; batches are now prepared without it", exc_info=error)
-            self._is_usable = False
+            logger.warning("A worker process failed; the batch is prepared without it", exc_info=error)
+            self._tries -= 1
             return None
 
 
@@ -108,8 +112,9 @@ def split_and_embed(
     ranking: RankingSettings | None,
 ) -> Batch:
     """The chunks and embeddings of each text, and with `ranking` their segment of the index."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal of the server is for that.
     embedder = _embedder()
-    batch = limited(split_batch, sources, max_tokens, embedder.count_tokens)
+    batch = split_batch(sources, max_tokens, embedder.count_tokens, blocks=_blocks)
     every = [
         (source.text, title, chunk)
         for source, (title, _), chunks in zip(sources, titles, batch, strict=True)
@@ -173,6 +178,13 @@ def split_batch(
         is_whole = bool(found) and found[-1].end == len(source.text)
         outcomes.append(found if is_whole and total <= MAX_BATCH else None)
     return outcomes
+
+
+def _blocks(source: ChunkerInput) -> Iterable[Block]:
+    """The blocks of a text, in a worker."""
+    if source.language is None or is_harmless(source.text):
+        return source.blocks()
+    return limited(list, source.blocks())
 
 
 def embedder_input(text: str, title: str, chunk: Chunk) -> tuple[str, str]:

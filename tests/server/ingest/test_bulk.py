@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from ragcommon.memory_limit import peak_memory
 from ragmemory.app import make_service
-from ragmemory.code.apart import MEMORY
+from ragmemory.code.apart import HARMLESS, MEMORY
 from ragmemory.embedders import Embedder
 from ragmemory.embedders.local import LocalEmbedder
-from ragmemory.ingest.bulk import BulkWorker, embedder_input
+from ragmemory.ingest.bulk import MAX_FAILURES, BulkWorker, embedder_input
 from ragmemory.ingest.chunking import ChunkerInput
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation, input_digest
@@ -29,6 +29,7 @@ from ragmemory.search.sync import IndexSync
 from ragmemory.stores.store import Store
 from ragmemory.types.changes import Changes
 from ragmemory.types.writes import Write
+from tests.server.code.samples import SAMPLES
 from tests.server.code.test_apart import HOSTILE
 from tests.support.memories import FOX, ORIGIN, PIE, SwitchableEmbedder, put, settings_for, uris
 from tests.support.stores import opened
@@ -96,9 +97,10 @@ async def test_a_worker_returns_the_same_chunks_and_embeddings_as_threads(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-async def test_a_batch_whose_worker_is_killed_is_prepared_in_threads_as_are_all_later_ones(
-    store: Store, embedder: LocalEmbedder
+async def test_a_batch_whose_worker_is_killed_is_prepared_in_threads_as_are_all_after_the_last_try(
+    store: Store, embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("ragmemory.ingest.bulk.MAX_FAILURES", 1)
     preparing, writes, outcomes = preparation(store, embedder), bulk(), []
 
     async def prepare() -> None:
@@ -116,6 +118,24 @@ async def test_a_batch_whose_worker_is_killed_is_prepared_in_threads_as_are_all_
     assert not preparing.worker.takes([source(900_000)])
 
 
+async def test_a_worker_on_a_machine_of_many_cores_parses_code_of_each_language(
+    store: Store, embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragmemory.ingest.bulk.WORTHWHILE", 10_000)
+    # Each core adds a thread of the tokenizer, whose memory is no part of the limit.
+    monkeypatch.setenv("RAYON_NUM_THREADS", "16")
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "128")
+    library = sorted(Path(os.__file__).parent.glob("[ab]*.py"))
+    texts = [(path.name, path.read_text(encoding="utf-8")[:90_000]) for path in library]
+    texts += [(one.path, one.text * (1 + HARMLESS // len(one.text))) for one in SAMPLES]
+    writes = [Write(make_document(text, {"uri": uri}), ORIGIN) for uri, text in texts]
+    in_worker = preparation(store, embedder)
+    outcomes = await in_worker.prepare(writes)
+    assert in_worker.worker
+    assert in_worker.worker._tries == MAX_FAILURES
+    assert outcomes == await preparation(store, IN_THREADS).prepare(writes)
+
+
 @pytest.mark.full
 async def test_a_batch_with_code_that_takes_gigabytes_is_prepared_with_that_code_as_plain_text(
     store: Store, embedder: LocalEmbedder
@@ -124,7 +144,8 @@ async def test_a_batch_with_code_that_takes_gigabytes_is_prepared_with_that_code
     preparing, before = preparation(store, embedder), peak_memory()
     *outcomes, last, _ = await preparing.prepare([*bulk()[:-1], hostile, bulk()[-1]])
     assert preparing.worker
-    assert not preparing.worker.takes([source(900_000)])  # It ended at its limit.
+    assert preparing.worker._tries == MAX_FAILURES - 1  # It ended at its limit.
+    assert preparing.worker.takes([source(900_000)])
     assert peak_memory() - before < MEMORY
     assert outcomes == (await preparation(store, IN_THREADS).prepare(bulk()))[:-1]
     assert isinstance(last, Write)
