@@ -1,18 +1,22 @@
 """Run what parses source code in a worker process with limits on time and memory.
 
 For hostile text tree-sitter takes memory that grows with the square of its length: 20 GB for 60 KB, in one
-call that nothing can stop.
+call that nothing can stop but the end of its process. Outside Linux only time is limited: a worker takes 2 GB
+in it.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import signal
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from typing import TypeVar, TypeVarTuple
 
 import anyio
-from anyio.lowlevel import RunVar
+from anyio import to_thread
 
 from ragcommon.memory_limit import limited_memory
 from ragmemory.code.syntax import MAX_CHARACTERS
@@ -23,14 +27,14 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 # The worst text of this many characters that a search found takes 450 MB. A longer one may have to wait for
-# the start of the worker, 0.15 s.
+# the start of a worker, 0.15 s.
 HARMLESS = 3_000
 # Bytes. The largest hand-written texts take 100 MB.
 MEMORY = 512 << 20
-# `PARSE_SECONDS` and the start of the worker, on a busy machine.
+# `PARSE_SECONDS`, on a busy machine.
+SECONDS = 3.0
+# That, and the start of a worker.
 DEADLINE_SECONDS = 20.0
-
-_turn: RunVar[anyio.Lock] = RunVar("_turn")
 
 
 def is_harmless(text: str) -> bool:
@@ -39,26 +43,46 @@ def is_harmless(text: str) -> bool:
 
 
 async def apart(function: Callable[[*Ts], T], *args: *Ts) -> T | None:
-    """Call a function in the worker; None if it takes too much memory or time. Cancelling ends the worker."""
-    from anyio import BrokenWorkerProcess, to_process
+    """Call a function in a worker; None if it takes too much memory or time. Cancelling ends the worker.
 
+    If no worker can be started, call it in this process.
+    """
+    from anyio import BrokenWorkerProcess
+
+    with suppress(Exception):  # An idle worker may have ended: a second one is started then.
+        await _in_worker(int)
     try:
-        turn = _turn.get()
-    except LookupError:
-        _turn.set(turn := anyio.Lock())
+        await _in_worker(int)
+    except Exception as error:
+        _warn(f"{error!r}, {error.__cause__!r}")
+        return await to_thread.run_sync(function, *args)
     try:
-        # The default limit is shared with parsers, which may take a minute.
-        limiter = anyio.CapacityLimiter(1)
-        async with turn:
-            with anyio.fail_after(DEADLINE_SECONDS):
-                return await to_process.run_sync(limited, function, *args, cancellable=True, limiter=limiter)
-    except (BrokenWorkerProcess, MemoryError, TimeoutError) as error:
+        return await _in_worker(limited, function, *args)
+    except (BrokenWorkerProcess, MemoryError, OSError) as error:
         logger.warning("A source text was not parsed, as that takes too much memory or time: %r", error)
         return None
 
 
+@cache
+def _warn(problem: str) -> None:
+    """Once per problem: it may concern each text."""
+    logger.warning("Source code is parsed without limits, as no worker process can be started: %s", problem)
+
+
+async def _in_worker(function: Callable[[*Ts], T], *args: *Ts) -> T:
+    from anyio import to_process
+
+    # The default limit is shared with parsers, which may take a minute.
+    with anyio.fail_after(DEADLINE_SECONDS):
+        return await to_process.run_sync(function, *args, cancellable=True, limiter=anyio.CapacityLimiter(1))
+
+
 def limited(function: Callable[[*Ts], T], *args: *Ts) -> T:
-    """Call a function in this process, which may end for lack of memory."""
+    """Call a function in this process, which ends if that takes too much memory or time."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal of the server is for that.
-    with limited_memory(MEMORY):
-        return function(*args)
+    faulthandler.dump_traceback_later(SECONDS, exit=True)  # tree-sitter holds the GIL.
+    try:
+        with limited_memory(MEMORY):
+            return function(*args)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
