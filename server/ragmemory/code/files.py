@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import anyio
 from anyio import to_thread
 
 from ragcommon.files.uris import path_in
@@ -30,6 +31,7 @@ class CodeFiles:
         self.store = store
         self._parsed: OrderedDict[_Key, Code | None] = OrderedDict()
         self._kept = 0
+        self._turn = anyio.Lock()
 
     async def parsed(self, files: Sequence[CodeFile]) -> list[tuple[CodeFile, Code]]:
         """The files that can be parsed, with their syntax trees."""
@@ -39,10 +41,16 @@ class CodeFiles:
             texts = await self.store.texts([file.document_id for file in unknown])
             there = [file for file in unknown if file.document_id in texts]  # not removed in the meantime
             for file in there:
-                text = texts[file.document_id]
+                key, text = _key(file), texts[file.document_id]
                 # A tree cannot be passed on by a worker: it only tries what chunking did not parse.
-                if not (text.is_parsed or is_harmless(text.text) or await apart(_can_parse, file, text)):
-                    codes[_key(file)] = None
+                if text.is_parsed or is_harmless(text.text):
+                    continue
+                async with self._turn:  # Another trace may have tried meanwhile.
+                    if key in self._parsed:
+                        codes[key] = self._parsed[key]
+                    elif not await apart(_can_parse, file, text):
+                        codes[key] = None
+                        self._keep({key: None})
             rest = [file for file in there if _key(file) not in codes]
             codes.update(await to_thread.run_sync(_parse_all, rest, texts))
         self._keep(codes)

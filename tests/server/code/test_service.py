@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from ragcommon.contract.code import TraceStep
@@ -18,7 +19,7 @@ from ragmemory.code import tracing
 from ragmemory.errors import BadArgument
 from ragmemory.service import MemoryService
 from ragmemory.stores.code import MIN_WORK
-from ragmemory.types.code import Direction
+from ragmemory.types.code import CodeFile, Direction
 from tests.server.code.samples import skip_without_grammar
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 from tests.support.stores import BOTH_ENGINES
@@ -307,6 +308,25 @@ async def test_a_switch_of_branches_and_back_embeds_nothing_twice(tmp_path: Path
             assert embedder.calls == calls  # The embeddings of both files are still known.
             assert [one.name for one in (await memory.code.symbols("f3"))[0]] == ["f3"]
             assert (await memory.code.symbols("g3"))[0] == []
+
+
+async def test_code_that_no_worker_can_parse_is_tried_once(
+    memory: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    async def fails(_: object, file: CodeFile, __: object) -> None:
+        tried.append(file.uri)
+        await anyio.lowlevel.checkpoint()
+
+    monkeypatch.setattr("ragmemory.code.files.apart", fails)
+    for number in range(2):
+        text = f"use(alpha, {number})\n" * 300
+        await memory.writer.inject(text, {"uri": f"file:///{number}.py"}, ORIGIN)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(memory.code.trace, "alpha", "references", 1)
+    assert sorted(tried) == ["file:///0.py", "file:///1.py"]
 
 
 async def test_a_web_page_is_no_code_although_its_address_ends_so(memory: MemoryService) -> None:
