@@ -1,8 +1,8 @@
 """Run what parses source code in a worker process with limits on time and memory.
 
 For hostile text tree-sitter takes memory that grows with the square of its length: 20 GB for 60 KB, in one
-call that nothing can stop but the end of its process. Outside Linux only time is limited: a worker takes 2 GB
-in it.
+call that nothing can stop but the end of its process. Outside Linux only time is limited: a worker takes 2 to
+4 GB in it.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Batch(NamedTuple):
 
 
 class BulkWorker:
-    """Decides for each batch whether a worker prepares it. After MAX_FAILURES, none does."""
+    """Decides for each batch whether a worker prepares it. After MAX_FAILURES in a row, none does."""
 
     def __init__(self) -> None:
         self._tries = MAX_FAILURES if (os.cpu_count() or 1) > 1 else 0
@@ -91,7 +91,7 @@ class BulkWorker:
 
         try:
             with anyio.fail_after(DEADLINE_SECONDS):
-                return await to_process.run_sync(
+                batch = await to_process.run_sync(
                     split_and_embed,
                     *(sources, titles, max_tokens, ranking),
                     cancellable=True,
@@ -103,6 +103,8 @@ class BulkWorker:
             logger.warning("A worker process failed; the batch is prepared without it", exc_info=error)
             self._tries -= 1
             return None
+        self._tries = MAX_FAILURES
+        return batch
 
 
 def split_and_embed(
