@@ -17,7 +17,7 @@ from ragchat.offline.answer import markdown_of
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
-from ragchat.ui.render.tables import MAX_CELLS, TableRow, named_rows, room_of_others, shortened
+from ragchat.ui.render.tables import MAX_CELLS, NamedRow, matching, named_rows, room_of_others, with_names
 from ragcommon.text.rules import counted, is_row, table_header
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Row(NamedTuple):
     is_best: bool = False  # it most likely holds the answer
     is_header: bool = False  # of the table with the best row
     is_named: bool = False  # of a row of a wide table, whose cells have the names of their columns
+    is_cut: bool = False  # of such a row without some of its cells
 
 
 def show_cards(
@@ -73,30 +74,34 @@ def _fitting(
     cited = {one.n: one for one in reversed(answer.sources)}
     hits = {one.hit.chunk_id: one.hit for one in answer.candidates}
 
-    def rows_of(card: Card, room: float) -> Sequence[Row]:
+    def rows_of(card: Card, room: float = inf if is_whole else MAX_CELLS) -> Sequence[Row]:
         return [*_rows(console, card, highlight, hits.get(card.chunk_id), room)]
 
-    whole = [rows_of(card, inf if is_whole else MAX_CELLS) for card in cards]
+    whole = [rows_of(card) for card in cards]
     do_fit = is_whole or sum(len(rows) + 2 for rows in whole) <= room
     shown, is_cut = list[list[Text]](), False
     for card, rows in zip(cards, whole, strict=True):
         link = link_of(cited[card.n]) if card.n in cited else ""
-        is_cut |= any(row.is_named and ELLIPSIS in row.text.plain for row in rows)
         if not do_fit:
-            rows = [row for row in rows if row.text.plain.strip()]
+            rows = _without_empty(rows)
             if shown and room - 1 < min(len(rows), _MIN_ROWS):
                 break
             most = room if card is cards[-1] else min(room, _MAX_CHARACTERS // console.width)
             limit = max(most - 1, _MIN_ROWS)
             if len(rows) > limit and any(row.is_named for row in rows):
-                rows = rows_of(card, min(MAX_CELLS, max(1, limit - 3) * console.width))
+                rows = _without_empty(rows_of(card, min(MAX_CELLS, max(1, limit - 3) * console.width)))
             is_cut, rows = is_cut or len(rows) > limit, _around_best(rows, limit)
             room -= len(rows) + 1
+        is_cut |= any(row.is_cut for row in rows)
         lines = [_place(card, link, console.width), *(row.text for row in rows)]
         shown.append([*lines, Text()] if do_fit else lines)
     if shown and not do_fit:
         shown[-1].append(Text())
     return shown, is_cut
+
+
+def _without_empty(rows: Sequence[Row]) -> Sequence[Row]:
+    return [row for row in rows if row.text.plain.strip()]
 
 
 def _place(card: Card, link: str, width: int) -> Text:
@@ -142,13 +147,13 @@ def _rows(console: Console, card: Card, highlight: Highlight, hit: Hit | None, r
             indent = min(len(line) - len(bare), width // 2)
             for row in bare.wrap(console, width - indent):
                 styles = {span.style for span in row.spans}
-                is_best = not styles.isdisjoint(("best", "best row"))
+                is_best, is_named = (not styles.isdisjoint((name, "best row")) for name in ("best", "row"))
                 text = Text((mark if is_best else NO_MARK) + " " * indent).append_text(row)
-                yield Row(text, is_best, "header" in styles, not styles.isdisjoint(("row", "best row")))
+                yield Row(text, is_best, "header" in styles, is_named, "cut" in styles)
 
 
 def _paragraphs(
-    card: Card, highlight: Highlight, header: range, named: Mapping[int, TableRow], room: float
+    card: Card, highlight: Highlight, header: range, named: Mapping[int, NamedRow], room: float
 ) -> Iterator[list[Text]]:
     """The lines of a card with their styles; those of a wrapped paragraph together."""
     ends = {} if card.is_code else dict(paragraph_spans(card.text))
@@ -157,13 +162,16 @@ def _paragraphs(
     for line in card.text.split("\n"):
         if row := named.get(start):
             of_row = row.end
+            if lines:
+                yield lines
+                lines = []
             if row.cells:
-                is_best = row.start < card.best[1] and card.best[0] < row.end
-                yield [_named(row, highlight, room if is_best else of_others, is_best=is_best)]
+                is_best = start < card.best[1] and card.best[0] < row.end
+                yield [with_names(row, highlight, room if is_best else of_others, is_best=is_best)]
         if start < of_row:
             start += len(line) + 1
             continue
-        text = _matching(line, highlight)
+        text = matching(sanitize(line), highlight)
         # The style stays at its characters, also where signs are removed, tabs expanded and lines wrapped.
         text.stylize("best", *(len(sanitize(line[: max(at - start, 0)])) for at in card.best))
         if start in header:
@@ -175,24 +183,6 @@ def _paragraphs(
         if start > end:
             yield lines
             lines = []
-
-
-def _matching(line: str, highlight: Highlight) -> Text:
-    text = Text()
-    for part, stands_out in highlight.parts(sanitize(line)):
-        text.append(part, "match" if stands_out else "")
-    return text
-
-
-def _named(row: TableRow, highlight: Highlight, room: float, *, is_best: bool) -> Text:
-    """A row with the names of its cells; in the best one, those with a word of the question stand out."""
-    cells = [*shortened([_matching(cell, highlight) for cell in row.cells], room)]
-    for cell in cells:
-        if is_best and cell.spans:
-            cell.stylize("best")
-    text = Text(" · ").join(cells)
-    text.stylize("best row" if is_best else "row")
-    return text
 
 
 def _header(card: Card, hit: Hit | None) -> range:
@@ -243,10 +233,11 @@ def _around_best(rows: Sequence[Row], room: int) -> Sequence[Row]:
     is_long = len(marked) > shown - before
     best = max(marked, key=lambda place: _matches(rows[place])) if is_long else marked[0]
     first = best if is_named else max(0, min(best - before, len(rows) - shown))
-    if header := [row for row in rows[:first] if row.is_header][: room // 3]:
+    header = [row for row in rows[:first] if row.is_header and not is_named][: room // 3]
+    if header:
         shown = max(1, shown - len(header))
         first = max(0, min(best - shown // 3, len(rows) - shown))
-    above = [row for row in rows[:first] if not row.is_header]
+    above = [row for row in rows[:first] if is_named or not row.is_header]
     return [*header, *_left_out(above), *rows[first : first + shown], *_left_out(rows[first + shown :])]
 
 

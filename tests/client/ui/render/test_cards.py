@@ -274,6 +274,7 @@ def test_what_names_the_columns_in_its_passage_is_the_header_of_a_csv_file(
 
 def test_the_header_of_a_wide_table_leaves_room_for_its_rows() -> None:
     header = ",".join(f"column number {number}" for number in range(60))
+    # Rows that lack a cell are shown as they were written.
     rows = [",".join([str(number)] * 59) for number in range(20)]
     _, lines, _ = shown(card("\n".join([header, *rows]), rows[9]), uri="a.csv")
     assert len(lines) <= 24 - 6
@@ -392,3 +393,65 @@ def test_a_row_that_lacks_a_cell_is_shown_as_it_was_written() -> None:
     text = f"{FLEET_CSV}\nFR 1202,Tom Becker"
     _, lines, _ = shown(card(text, "Ford"), uri="fleet.csv")
     assert lines[-1] == "  FR 1202,Tom Becker"
+
+
+def test_what_is_above_a_wide_table_stays_above_its_rows() -> None:
+    above = "This file lists all of the vehicles, of the yard and of the harbour, in the year 2025."
+    for below in ([], ["The end of the list"]):
+        text = "\n".join([above, *FLEET_CSV.split("\n"), *below])
+        _, lines, _ = shown_of(card(text, "Ford"), hits=[replace(of_csv(text), context="", start_line=1)])
+        assert lines[1].startswith("  This file lists")
+        assert "Plate: FR 1200" in "\n".join(lines[2:4])
+        assert [line.strip() for line in lines[-1:] if below] == below
+
+
+def test_a_row_of_a_wide_table_may_have_line_breaks_in_its_cells() -> None:
+    text = FLEET_CSV.replace("a|b", '"new tyres\nand a lamp"')
+    _, lines, _ = shown(card(text, "Ford"), uri="a.csv")
+    assert "Notes: new tyres and a lamp" in " ".join(line.strip() for line in lines)
+    _, lines, _ = shown(card(text.replace("Becker", "Bec\rker"), "Ford"), uri="a.csv")
+    assert "Plate" in lines[1]
+
+
+def test_a_long_first_cell_leaves_room_for_the_others() -> None:
+    text = f"Review,Name,City,Rating\n{'Nice rooms. ' * 90},Inn,Berlin,4.5"
+    _, lines, _ = shown(card(text, "Berlin"), question="Berlin rating", uri="a.csv")
+    assert "… · Name: Inn · City: Berlin · Rating: 4.5" in " ".join(line.strip() for line in lines)
+    assert len(lines) < 8
+
+
+@pytest.mark.parametrize("filler", ["这里有很多房间" * 90, f"https://example.org/{'x' * 600} "])
+def test_of_a_long_cell_without_spaces_the_part_with_the_word_is_shown(filler: str) -> None:
+    text = f"Name,City,Rating,Review\nInn,Berlin,4.5,{filler}sauna closed"
+    _, lines, _ = shown(card(text, "Berlin"), question="Is the sauna open?", uri="a.csv")
+    assert "sauna" in "".join(line.strip() for line in lines)
+
+
+def test_of_a_long_cell_the_part_with_most_words_of_the_question_is_shown() -> None:
+    review = f"The sauna is closed on Monday. {'Nice rooms. ' * 90}We liked the sauna."
+    text = f"Name,City,Rating,Review\nInn,Berlin,4.5,{review}"
+    _, lines, _ = shown(card(text, "Berlin"), question="sauna closed Monday", uri="a.csv")
+    assert "Review: The sauna is closed on Monday." in " ".join(line.strip() for line in lines)
+
+
+def test_a_card_without_some_cells_counts_as_cut_but_not_one_with_an_ellipsis_of_its_own() -> None:
+    def is_cut(text: str, *others: Card, rows: int = 24) -> bool:
+        out, _ = terminal(80, rows)
+        cards = [*others, card(text, text.split("\n")[-1], n=2)]
+        answer = Answer("", cards=cards, candidates=[Candidate(replace(of_csv(text), chunk_id=2), True, "")])
+        return show_cards(Screen(out, out, animated=True), cards, answer, Highlight("inspection"))[1]
+
+    header, *rest = FLEET_CSV.split("\n")
+    assert not is_cut(FLEET_CSV.replace("a|b", "tyres … lamp"))
+    assert is_cut(FLEET_CSV.replace("a|b", "tyres " * 100))
+    row = rest[-1].replace("a|b", "tyres " * 20)
+    assert not is_cut(f"{header}\n{row}", rows=19)
+    assert is_cut(f"{header}\n{row}", card("\n".join(LINES[:8])), rows=19)
+
+
+def test_lines_above_the_header_do_not_move_the_row_that_answers() -> None:
+    header = FLEET_CSV.split("\n")[0]
+    rows = [f"FR 12{n:02},Tom Becker,Ford,2020-09-01,131400,2025-{n:02}," for n in range(30)]
+    text = "\n".join(["# Vehicles", "# of the yard", header, *rows])
+    _, lines, _ = shown(card(text, rows[12]), question="FR 1212", uri="a.csv")
+    assert lines[2].startswith("  Plate: FR 1212")
