@@ -37,7 +37,7 @@ from ragchat.settings import ModelSettings
 from ragchat.turn.tool_search import cost
 from ragchat.uris import short_uri
 from ragcommon.contract.files import Source
-from ragcommon.contract.search import INDEX_IS_BUILT
+from ragcommon.contract.search import INDEX_IN_PROGRESS
 from ragcommon.errors import os_reason
 from ragcommon.files.uris import without_secrets
 from ragcommon.files.writing import private_folder
@@ -255,7 +255,7 @@ async def memory_server(settings: Settings) -> AsyncIterator[Check]:
 
 def search_check(notice: str) -> Check:
     """Whether anything is away that a search needs: the embedder, an index, a reranker."""
-    start, end = INDEX_IS_BUILT
+    start, end = INDEX_IN_PROGRESS
     is_alone = notice.startswith(start) and notice.endswith(end)
     return Check("search", "ok" if is_alone or not notice else "fault", notice)
 

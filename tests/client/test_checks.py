@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ragchat import checks
 from ragchat.commands.doctor import terminal
 from ragcommon.contract.files import Source
-from ragcommon.contract.search import INDEX_IS_BUILT
+from ragcommon.contract.search import INDEX_IN_PROGRESS
 from ragconfig.settings import load_settings
 from tests.support.authorization_server import protected
 from tests.support.servers import GOOD, write
@@ -35,8 +35,8 @@ def test_a_source_that_cannot_be_read_is_a_fault_and_a_missing_one_is_not() -> N
     assert "source rm" in check.hint
 
 
-def test_an_index_that_is_being_built_is_well_and_what_a_search_lacks_is_a_fault() -> None:
-    built = "10".join(INDEX_IS_BUILT)
+def test_an_index_in_progress_is_no_fault_but_what_a_search_lacks_is_one() -> None:
+    built = "10".join(INDEX_IN_PROGRESS)
     assert checks.search_check(built) == checks.Check("search", "ok", built)
     assert checks.search_check("").status == "ok"
     away = "The reranker cross is not available: too slow."

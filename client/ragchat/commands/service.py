@@ -139,7 +139,7 @@ def _arguments(run: Invocation, paths: Sequence[str]) -> list[str]:
     settings = run.settings
     url = str(settings.tables["memory_server"]["url"])
     if without_secrets(url) != url:
-        reason = "it has a password, which the file of a service would show; use memory_server.token_file"
+        reason = "it has a password or key, which the service's file would show; use memory_server.token_file"
         raise settings.invalid("memory_server.url", reason)
     words = ["--server", url] if url else ["--memory", settings.memory_place]
     words += ["--config", str(settings.config_file)] if settings.config_file else []

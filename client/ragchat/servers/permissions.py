@@ -147,9 +147,12 @@ class Permissions:
     def forget_tool(self, server: str, tool: str) -> None:
         """Drop the rule for one tool, if there is one."""
         self._session.pop((server, tool), None)
-        for kept_under in {server, _name_of(server)}:
-            if self._file.tools.get(kept_under, {}).pop(tool, None) is not None:
-                self._write()
+        if tool in self._in_file(server):
+            self._file.tools.get(server, {}).pop(tool, None)
+            named = self._file.tools.get(_name_of(server), {})
+            if tool in named and named[tool].rule is Rule.NEVER:
+                del named[tool]
+            self._write()
 
     def _remembered(self, server: str, tool: ToolInfo) -> _Remembered | None:
         """The user's last decision about a tool of this name."""

@@ -1,8 +1,8 @@
-"""Run what parses source code in a worker process with limits on time and memory.
+"""Run parsers of source code in a worker process with limits on time and memory.
 
 For hostile text tree-sitter takes memory that grows with the square of its length: 20 GB for 60 KB, in one
-call that nothing can stop but the end of its process. Outside Linux only time is limited: a worker takes 2 to
-4 GB in it.
+call that nothing can stop but the end of its process. Outside Linux only time is limited: in SECONDS,
+a worker may take 2 to 4 GB.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ async def _in_worker(function: Callable[[*Ts], T], *args: *Ts) -> T:
 
 def limited(function: Callable[[*Ts], T], *args: *Ts) -> T:
     """Call a function in this process, which ends if that takes too much memory or time."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal of the server is for that.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The server handles Ctrl-C.
     faulthandler.dump_traceback_later(SECONDS, exit=True)  # tree-sitter holds the GIL.
     try:
         with limited_memory(MEMORY):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 
 from ragcommon.text.rules import passage_names
-from ragmemory.code.apart import is_harmless, limited
+from ragmemory.code.apart import limited
 from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.ingest.blocks import Block
 from ragmemory.ingest.chunking import Blocks, ChunkerInput, TokenCounter, split
@@ -114,7 +114,7 @@ def split_and_embed(
     ranking: RankingSettings | None,
 ) -> Batch:
     """The chunks and embeddings of each text, and with `ranking` their segment of the index."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal of the server is for that.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The server handles Ctrl-C.
     embedder = _embedder()
     batch = split_batch(sources, max_tokens, embedder.count_tokens, blocks=_blocks)
     every = [
@@ -184,9 +184,7 @@ def split_batch(
 
 def _blocks(source: ChunkerInput) -> Iterable[Block]:
     """The blocks of a text, in a worker."""
-    if source.language is None or is_harmless(source.text):
-        return source.blocks()
-    return limited(list, source.blocks())
+    return limited(list, source.blocks()) if source.is_risky else source.blocks()
 
 
 def embedder_input(text: str, title: str, chunk: Chunk) -> tuple[str, str]:

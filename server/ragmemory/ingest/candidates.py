@@ -416,8 +416,9 @@ def _is_label(line: str) -> bool:
 
 
 def _longer(text: str, end: int, title: str) -> tuple[int, str] | None:
-    """The end and the title of a label that includes the next line, or all next ones in capitals, if that is
-    a title and stands alone.
+    """The end and the title of a label with the title below it: one line, or several in capitals.
+
+    None if what is below is no title, or does not stand alone.
     """
     start = next_line(text, end)
     line, last = line_at(text, start)

@@ -15,6 +15,7 @@ from itertools import count as counter
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragmemory.code.apart import is_harmless
 from ragmemory.ingest.blocks import LINES, Block, bibtex_blocks, csv_blocks, markdown_blocks, paragraphs
 from ragmemory.ingest.conversations import in_turns
 from ragmemory.ingest.headings import plain_blocks
@@ -73,6 +74,11 @@ class ChunkerInput(Struct, frozen=True):
     language: Language | None = None  # of source code
     has_headings: bool = False  # recognise the headings of a plain text
     is_bibtex: bool = False
+
+    @property
+    def is_risky(self) -> bool:
+        """Whether its blocks may take much time and memory: it is source code of some length."""
+        return self.language is not None and not is_harmless(self.text)
 
     def blocks(self) -> Iterator[Block]:
         """Its blocks, in order."""

@@ -14,7 +14,7 @@ from anyio import from_thread, to_thread
 from msgspec.structs import replace
 
 from ragcommon.contract.documents import Injected
-from ragmemory.code.apart import apart, is_harmless
+from ragmemory.code.apart import apart
 from ragmemory.embedders import Embedder
 from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
@@ -292,7 +292,7 @@ def _source(document: Document) -> ChunkerInput:
 
 def _blocks(source: ChunkerInput) -> Iterable[Block]:
     """The blocks of a text, in a thread of the event loop: those of code come from a worker."""
-    if source.language is None or is_harmless(source.text):
+    if not source.is_risky:
         return source.blocks()
     blocks = from_thread.run(apart, _all_blocks, source)
     return replace(source, language=None).blocks() if blocks is None else blocks

@@ -24,7 +24,7 @@ _TESTS = re.compile(
     r".*/(?:tests?|__tests__|spec)/.*|.*/(?:test_[^/]*|[^/]*[._-](?:tests?|spec))\.\w+", re.IGNORECASE
 )
 # A notice after which the user need not do anything: it begins so, and ends so.
-INDEX_IS_BUILT = "The index is being built: ", " passages were searched by some words alone."
+INDEX_IN_PROGRESS = "The index is being built: ", " passages were searched by some words alone."
 RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
 
 

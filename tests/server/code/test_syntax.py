@@ -139,7 +139,7 @@ def test_without_its_grammar_a_language_is_not_parsed(monkeypatch: pytest.Monkey
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "tree_sitter_go", None)
         assert parse("package a\n", go) is None
-    assert parse("package a\n", go) is not None  # It may have failed for want of memory.
+    assert parse("package a\n", go) is not None  # It may have failed for lack of memory.
 
 
 @pytest.mark.parametrize(

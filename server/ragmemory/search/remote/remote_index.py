@@ -17,7 +17,7 @@ import numpy as np
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragcommon.contract.search import INDEX_IS_BUILT
+from ragcommon.contract.search import INDEX_IN_PROGRESS
 from ragmemory.errors import IndexUnavailable, RagMemoryError
 from ragmemory.search.index.bm25 import inverse_frequency
 from ragmemory.search.index.candidates import CandidateIndex, Collection, term_ids, terms_of_query
@@ -338,7 +338,7 @@ class RemoteSearcher:
             gap = self._after - self._state.checkpoint.chunk_id
             if gap <= 0:
                 return found
-            notices.append(f"{gap:,}".join(INDEX_IS_BUILT))
+            notices.append(f"{gap:,}".join(INDEX_IN_PROGRESS))
         except IndexUnavailable as error:
             notices.append(f"Searched by some of the words alone. {error} {error.hint}")
         words = content_words(request.query.text)
