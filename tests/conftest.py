@@ -20,6 +20,9 @@ from tests.support.postgres import postgres
 # The sources, the tests and the peers are compiled once, not at each of a thousand starts.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Git sets these for its hooks: the repositories of tests would otherwise be that of the sources.
+for _name in [name for name in os.environ if name.startswith("GIT_")]:
+    del os.environ[_name]
 
 # No deadlines: a busy machine would miss them.
 # The same examples in every run: a failure comes from the change under test.
