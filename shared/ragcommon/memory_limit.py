@@ -1,7 +1,8 @@
-"""Limit the memory of this process, which reads a file that it did not write."""
+"""Limit the memory and time of this process, which reads a text that it did not write."""
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 import threading
@@ -35,6 +36,20 @@ def limited_memory(most: int) -> Iterator[None]:
         yield
     finally:
         ended.set()
+
+
+@contextmanager
+def limited_process(memory: int, seconds: float) -> Iterator[None]:
+    """Limit this process to `memory` more bytes, see `limited_memory`; it exits after so many seconds.
+
+    Also if its parent was killed, or a library holds the GIL.
+    """
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    try:
+        with limited_memory(memory):
+            yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def watch_memory(most: int, ended: threading.Event) -> None:

@@ -7,7 +7,6 @@ a worker may take 2 to 4 GB.
 
 from __future__ import annotations
 
-import faulthandler
 import logging
 import signal
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from typing import TypeVar, TypeVarTuple
 import anyio
 from anyio import to_thread
 
-from ragcommon.memory_limit import limited_memory
+from ragcommon.memory_limit import limited_process
 from ragmemory.code.syntax import MAX_CHARACTERS
 
 logger = logging.getLogger(__name__)
@@ -80,9 +79,5 @@ async def _in_worker(function: Callable[[*Ts], T], *args: *Ts) -> T:
 def limited(function: Callable[[*Ts], T], *args: *Ts) -> T:
     """Call a function in this process, which ends if that takes too much memory or time."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The server handles Ctrl-C.
-    faulthandler.dump_traceback_later(SECONDS, exit=True)  # tree-sitter holds the GIL.
-    try:
-        with limited_memory(MEMORY):
-            return function(*args)
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+    with limited_process(MEMORY, SECONDS):
+        return function(*args)

@@ -6,7 +6,6 @@ the whole budget.
 
 from __future__ import annotations
 
-import faulthandler
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -21,7 +20,7 @@ from msgspec.structs import replace
 
 from ragcommon.files.decoding import MAX_FILE_BYTES, NoText, NotText
 from ragcommon.files.safe_open import read_regular
-from ragcommon.memory_limit import limited_memory
+from ragcommon.memory_limit import limited_process
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.formats.scans import NOT_INSTALLED, Image, Recognised, Scans, scans
 from ragmemory.files.ocr import Ocr
@@ -209,10 +208,8 @@ def _result(read: Parser, path: Path, seconds: float, memory: int) -> FileText |
 
     Only exceptions of the standard library are sure to be unpickled in the parent process.
     """
-    # Exits even if the parent was killed, or a library holds the GIL.
-    faulthandler.dump_traceback_later(seconds + 1, exit=True)
     try:
-        with limited_memory(memory):
+        with limited_process(memory, seconds + 1):
             return read(path, read_regular(path, MAX_FILE_BYTES, links=False))
     except NoText as error:
         return NoText(str(error))
@@ -226,5 +223,3 @@ def _result(read: Parser, path: Path, seconds: float, memory: int) -> FileText |
         if isinstance(error, OSError) and error.errno:  # Without errno it is a parser's own message.
             raise OSError(error.errno, error.strerror, str(path)) from None
         return f"cannot be read: it is damaged ({type(error).__name__})"
-    finally:
-        faulthandler.cancel_dump_traceback_later()
