@@ -16,13 +16,13 @@ from ragchat.offline.cards import ELLIPSIS
 from ragchat.sanitize import sanitize
 from ragchat.web.markup import Node
 from ragcommon.text.columns import csv_delimiter
+from ragcommon.text.places import DIVIDER
 from ragcommon.text.rules import FENCE, LINE, is_row, is_rule
 
 Span = tuple[int, int]
 
 # The mark of lines that are left out.
 _LEFT_OUT = re.compile(rf"{ELLIPSIS}(?: line \d+| lines \d+–\d+| [\d,]+ more)?\s*")
-_PIPE = re.compile(r"(?<!\\)\|")
 # Columns, or the lines that some plain texts draw below and between them: "+----+----+", "====  ====".
 _COLUMNS = re.compile(r"\S(?: {3,}| *\t\s*)\S|^\s*[-+=]{2}[-=]*[ +][-+= ]*$")
 
@@ -155,5 +155,5 @@ def _row(text: str, start: int, end: int) -> Row:
     line = text[start:end]
     if is_rule(line):
         return Row(start, end, [start], [(start, end)])
-    pipes = [(start + found.start(), start + found.end()) for found in _PIPE.finditer(line)]
+    pipes = [(start + found.start(), start + found.end()) for found in DIVIDER.finditer(line)]
     return Row(start, end, [start, *(pipe for pipe, _ in pipes[1:-1])], pipes if is_row(line) else [])

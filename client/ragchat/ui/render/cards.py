@@ -17,7 +17,15 @@ from ragchat.offline.answer import markdown_of
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.sanitize import one_line, sanitize
 from ragchat.ui.render.sources import link_of
-from ragchat.ui.render.tables import MAX_CELLS, NamedRow, matching, named_rows, room_of_others, with_names
+from ragchat.ui.render.tables import (
+    MAX_CELLS,
+    NamedRow,
+    csv_header_in,
+    matching,
+    named_rows,
+    room_of_others,
+    with_names,
+)
 from ragcommon.text.rules import counted, is_row, table_header
 
 if TYPE_CHECKING:
@@ -189,8 +197,7 @@ def _header(card: Card, hit: Hit | None) -> range:
     """Where the lines of the header above the best row of a table are in the text of a card of `hit`."""
     text, (start, end) = card.text, card.best
     if hit is not None and hit.is_csv:
-        names = hit.full_text[slice(*hit.columns)].rstrip()
-        return range(text.index(names) + len(names) if names in text else 0)
+        return range(csv_header_in(text, hit)[1])
     if not is_row(text[start:end]):
         return range(0)
     return range(*table_header(text, text.rfind("\n", 0, start) + 1, gaps=(ELLIPSIS,)))

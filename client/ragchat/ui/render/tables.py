@@ -69,10 +69,16 @@ def _is_record(text: str, row: TableRow, columns: int) -> bool:
     return len(row.cells) == columns and any(row.cells) and not is_rule(text[row.start : row.end])
 
 
-def _csv(text: str, hit: Hit) -> Iterator[list[TableRow]]:
+def csv_header_in(text: str, hit: Hit) -> tuple[int, int]:
+    """The span of the row that names the columns in the text of a card of a CSV file; empty without it."""
     names = hit.full_text[slice(*hit.columns)].rstrip()
-    start = text.find(names) if names else -1
-    if start >= 0:
+    start = text.find(names)
+    return (start, start + len(names)) if start >= 0 else (0, 0)
+
+
+def _csv(text: str, hit: Hit) -> Iterator[list[TableRow]]:
+    start, end = csv_header_in(text, hit)
+    if start < end:
         delimiter = csv_delimiter(hit.full_text) or ","
         with suppress(csv.Error):
             rows = list(csv_rows(text[start:], delimiter))
