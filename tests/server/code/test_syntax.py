@@ -94,12 +94,16 @@ def test_a_text_that_is_too_long_is_not_parsed() -> None:
     assert parse("x = 1\n" * 100_000, python) is None
 
 
-def test_a_text_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "text"), [("a.rs", '"' * 300_000), ("a.swift", "+ <" * 1_500)])
+def test_a_long_or_short_text_that_takes_too_long_is_given_up(
+    name: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without_grammar(name)
     monkeypatch.setattr(syntax, "PARSE_SECONDS", 0.05)
-    rust = language_of("a.rs")
-    assert rust is not None
+    language = language_of(name)
+    assert language is not None
     began = time.thread_time()
-    assert parse('"' * 300_000, rust) is None
+    assert parse(text, language) is None
     assert time.thread_time() - began < 2
 
 
@@ -154,16 +158,6 @@ def test_without_its_grammar_a_language_is_not_parsed(monkeypatch: pytest.Monkey
 )
 def test_a_qualified_name_has_parts(name: str, parts: list[str]) -> None:
     assert parts_of(name) == parts
-
-
-def test_a_short_text_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    skip_without_grammar("a.swift")
-    monkeypatch.setattr(syntax, "PARSE_SECONDS", 0.05)
-    swift = language_of("a.swift")
-    assert swift is not None
-    began = time.thread_time()
-    assert parse("+ <" * 1_500, swift) is None
-    assert time.thread_time() - began < 2
 
 
 def test_parsing_keeps_no_memory() -> None:
