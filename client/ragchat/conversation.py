@@ -295,7 +295,7 @@ class Conversation:
 
     @property
     def last_turn(self) -> Turn | None:
-        """The turn that /why and /sources show. Of the earlier ones only those not saved have passages."""
+        """The turn that /why and /sources show. Earlier ones have passages only if they are not saved."""
         return self.session.turns[-1] if self.session.turns else None
 
     @property

@@ -112,7 +112,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> str:
-        """What rules for its tools are kept under: its name, for a project's server with its fingerprint."""
+        """The key of the rules for its tools: its name, and the fingerprint of a project's server."""
         return self.name if self.scope is ConfigScope.USER else f"{self.name}\n{self.fingerprint}"
 
     def changed(self, change: Callable[[str], str]) -> ServerConfig:

@@ -31,7 +31,7 @@ Keep = Callable[[str, str], Path | None]
 
 @dataclass(frozen=True)
 class OfferedTool:
-    """A tool and its server, with the `identity` of that. `trusted`: the server's annotations are trusted.
+    """A tool, and the name and `identity` of its server. `trusted`: that server's annotations are trusted.
 
     `name`, by which a model calls it, is unique among all tools. `call` raises nothing.
     """

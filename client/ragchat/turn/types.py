@@ -82,7 +82,7 @@ class Turn(Struct, frozen=True):
         return msgspec.convert(record | {"answer": {**trace, **record, "text": record.get("answer")}}, cls)
 
     def without_passages(self) -> Turn:
-        """What later turns need of it: without what was found for it and sent, most of its size."""
+        """A copy without passages and messages, which take most of the memory; later turns need neither."""
         return replace(self, answer=replace(self.answer, candidates=[], messages=[], further=None))
 
     def public(self) -> dict[str, Any]:

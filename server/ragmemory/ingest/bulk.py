@@ -45,7 +45,7 @@ PAUSE_SECONDS = 5.0
 DEADLINE_SECONDS = 60.0
 # Passing a smaller batch to a worker takes about as long as preparing it.
 FEW = 10_000
-# Hostile source code ends a worker, but so may what ends every one.
+# A worker may end because of hostile source code, or because of something that ends each of them.
 MAX_FAILURES = 5
 
 # The chunks of a text and their embeddings.

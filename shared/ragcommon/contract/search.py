@@ -23,7 +23,7 @@ CODE = re.compile(
 _TESTS = re.compile(
     r".*/(?:tests?|__tests__|spec)/.*|.*/(?:test_[^/]*|[^/]*[._-](?:tests?|spec))\.\w+", re.IGNORECASE
 )
-# A notice after which the user need not do anything: it begins so, and ends so.
+# The beginning and the end of a notice that asks nothing of the user.
 INDEX_IN_PROGRESS = "The index is being built: ", " passages were searched by some words alone."
 RECORDS = re.compile(r"\.[ct]sv$", re.IGNORECASE)
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 _ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-# What secrets are replaced by.
+# Stands in place of a secret.
 HIDDEN = "***"
 # The user name and password in an address.
 USERINFO = re.compile(r"(?<=://)[^/?#]*(?=@)")

@@ -89,9 +89,9 @@ def _free_name(session_id: str) -> str:
 
 
 async def _whole(context: ChatContext, *, with_passages: bool) -> Session:
-    """The conversation, also the turns that could not be saved. Raises SessionError where there is none.
+    """The conversation, including turns that could not be saved. Raises SessionError if it has none.
 
-    `with_passages`: says which are lost, as only the store had them.
+    `with_passages`: also tell the user how many turns have lost their passages, which only the store had.
     """
     shown = context.conversation.session
     by_id: dict[str, Turn] = {}
