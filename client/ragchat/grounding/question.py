@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
+from ragchat.grounding.definitions import asked_term
 from ragchat.grounding.words import (
     SNAKE_CASE,
     content_words,
@@ -66,6 +67,7 @@ class Question:
     """`words` are its own. The `carried` ones, from earlier turns, help retrieval but are not evidence.
 
     `pairs` are the terms of adjacent content words. `asks_number`: it asks for a number, a date or a time.
+    `term` are the terms of what it asks to define.
     """
 
     text: str
@@ -73,6 +75,7 @@ class Question:
     carried: Sequence[Word] = ()
     pairs: Sequence[tuple[str, str]] = ()
     asks_number: bool = False
+    term: Sequence[str] = ()
 
     @classmethod
     def of(cls, text: str, query: str = "", weights: Mapping[str, float] | None = None) -> Question:
@@ -82,7 +85,8 @@ class Question:
         more = _weighed(query, weights or {}, CARRIED_FACTOR)
         carried = [word for word in more if all(word.terms != one.terms for one in own)]
         pairs = pairwise(chain.from_iterable(map(index_terms, content_words(text))))
-        return cls(text, own, carried, [*dict.fromkeys(pairs)], _ASKS_NUMBER.search(text) is not None)
+        asks_number = _ASKS_NUMBER.search(text) is not None
+        return cls(text, own, carried, [*dict.fromkeys(pairs)], asks_number, asked_term(text))
 
     @property
     def all_words(self) -> Sequence[Word]:

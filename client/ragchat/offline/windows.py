@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
 
+from ragchat.grounding.definitions import definitions
 from ragchat.grounding.evidence import Evidence, Piece
 from ragchat.grounding.pieces import MAX_LINE, Span
 from ragchat.grounding.question import Word
@@ -29,7 +30,7 @@ W_BEST = 0.3  # score of its best piece
 W_OWN = 0.06  # coverage by the piece alone, so that one below a title is not as good as the title
 W_BELOW = 0.1  # coverage by the titles above, divided by the distance: a section begins with its topic
 W_PAIRS = 0.1  # pairs of adjacent words of the question, such as "Laptop 20"
-W_DEFINES = 3.0  # a symbol of the question is defined there, if the question asks for it
+W_DEFINES = 3.0  # a term or symbol of the question is defined there, if it asks for that
 W_NUMBER = 0.5  # a digit in the piece, if the question asks for a number
 W_COVERAGE = 0.3  # coverage of the question's words
 W_EARLY = 0.3  # the best piece is in the first half, so that what follows is visible
@@ -138,6 +139,7 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
 def _piece_scores(evidence: Evidence) -> list[float]:
     """How likely each piece is the answer, also by what is above it: headings or a question, which have 0."""
     hit, asks_number = evidence.hit, evidence.question.asks_number
+    defining = definitions(hit.full_text, evidence.question.term)
     scores, above, below = list[float](), list[Piece](), 1  # how many pieces below the titles
     for place, piece in enumerate(evidence.pieces):
         text = hit.full_text[piece.start : piece.end].rstrip().rstrip("*_").rstrip()
@@ -147,6 +149,7 @@ def _piece_scores(evidence: Evidence) -> list[float]:
         below = 0 if is_title or is_mail else below + 1
         own = W_OWN * evidence.mean([piece.held]) + W_NUMBER * (asks_number and any(map(str.isdigit, text)))
         own += W_PAIRS * piece.pairs + W_DEFINES * bool(defined(evidence, place))
+        own += W_DEFINES * any(piece.start < at <= piece.end for at in defining)
         if below and any(piece.held) and not evidence.is_table:
             own += W_BELOW / below * evidence.mean([one.held for one in above])
         scores.append(0 if is_title else (W_MAIL if is_mail else 1) * (evidence.late([piece, *above]) + own))

@@ -698,6 +698,22 @@ async def test_the_definition_of_a_symbol_is_the_answer_where_that_is_asked(ques
     assert cards[0].text[slice(*cards[0].best)] == "class Store:"
 
 
+async def test_the_definition_of_a_term_is_the_answer_where_that_is_asked() -> None:
+    uses = (
+        "Keep each covered work. Whoever gets the covered work may ask for the source of the covered work.\n"
+    )
+    text = 'It is short.\nA "covered work" means the program or a work based on it.\nThe rest follows.\n'
+    passages = (
+        place(uses, uri="file:///notes/uses.md", chunk_id=1),
+        replace(place(text, uri="file:///notes/terms.md", chunk_id=2), rank=9),
+    )
+    cards, _ = make_cards(ranked(await evidence_in("What is a covered work?", *passages)))
+    assert cards[0].location.startswith("terms.md")
+    assert cards[0].text[slice(*cards[0].best)].startswith('A "covered work" means')
+    cards, _ = make_cards(ranked(await evidence_in("Who gets the covered work?", *passages)))
+    assert cards[0].location.startswith("uses.md")
+
+
 async def test_front_matter_is_shown_only_if_it_says_something_about_the_question() -> None:
     """Also in a chunk that ends with a heading: its name would otherwise begin with the rule."""
     text = "---\ntags:\n  - house\nserial: 21-2240\n---\n# Boiler\n\nThe pressure is 1.2 bar when cold.\n"
