@@ -20,7 +20,7 @@ from ragcommon.contract.search import Hit
 from ragcommon.text.rules import with_words_replaced
 
 # From this probability on, a prompt gets at most this many passages.
-CONFIDENT = 0.95
+CONFIDENT = 0.93
 MAX_CONFIDENT_PASSAGES = 8
 # Divided by the rank of a passage in memory's order and added to the score of its best window, for the order
 # of a prompt's passages. Two more of a hundred prompts have the answer than in memory's order, and for

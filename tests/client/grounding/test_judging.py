@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ragchat.grounding.evidence import gather
 from ragchat.grounding.judging import SIGNALS, Closeness, Judgement, judge
@@ -17,6 +18,10 @@ NOTES = {
     "Garden": "The tomatoes are watered every evening.\nThe hose is behind the shed.",
     "Crane": "The gearbox of the crane holds 14 litres of oil.\nThe oil is changed once a year.",
 }
+RULES = (
+    "Members who rent the common room pay a deposit of {} euros. It is returned within 14 days after the "
+    "caretaker has inspected the room. Who does not return the key in time pays 10 euros for each day."
+)
 
 
 async def judged(folder: Path, text: str, notes: Mapping[str, str] = NOTES) -> Judgement:
@@ -55,16 +60,25 @@ async def test_a_name_in_the_title_is_not_missing(tmp_path: Path) -> None:
 
 
 async def test_another_version_of_the_passage_that_answers_is_no_rival_of_it(tmp_path: Path) -> None:
-    rules = (
-        "Members who rent the common room pay a deposit of {} euros. It is returned within 14 days after the "
-        "caretaker has inspected the room. Who does not return the key in time pays 10 euros for each day."
-    )
     question = "How much must I pay if I forget to return the key?"
-    alone = await judged(tmp_path / "one", question, NOTES | {"Rules 2024": rules.format(220)})
-    versions = {f"Rules {year}": rules.format(deposit) for year, deposit in ((2019, 150), (2024, 220))}
+    alone = await judged(tmp_path / "one", question, NOTES | {"Rules 2024": RULES.format(220)})
+    deposits = {2019: 150, 2024: 220}
+    versions = {f"Rules {year}": RULES.format(deposit) for year, deposit in deposits.items()}
     together = await judged(tmp_path / "two", question, NOTES | versions)
+    assert together.state is alone.state is Closeness.GROUNDED
     assert together.signals["lead"] == pytest.approx(alone.signals["lead"], abs=0.05)
-    assert together.signals["relevance lead"] == pytest.approx(alone.signals["relevance lead"], abs=0.05)
+
+
+async def test_many_versions_of_the_passage_that_answers_are_no_rivals_of_it(tmp_path: Path) -> None:
+    text = "How much must I pay if I forget to return the key?"
+    async with memory_in(tmp_path) as memory:
+        await memory.inject(RULES.format(150), {"title": "Rules"})
+        found = await memory.query(text)
+        question = Question.of(text, "", found.weights)
+        deposits = range(150, 200, 10)
+        versions = [replace(found.hits[0], text=RULES.format(deposit)) for deposit in deposits]
+        judgement = judge(question, await gather(question, versions, memory))
+    assert judgement.signals["lead"] > 0.3
 
 
 async def test_records_of_one_template_are_rivals(tmp_path: Path) -> None:
@@ -74,6 +88,13 @@ async def test_records_of_one_template_are_rivals(tmp_path: Path) -> None:
     judgement = await judged(tmp_path, "Which customer complained about the invoice?", invoices)
     assert judgement.state is Closeness.NEAREST
     assert judgement.signals["lead"] < 0.05
+
+
+async def test_the_lines_of_a_record_are_judged_together(tmp_path: Path) -> None:
+    record = '{{\n  "name": "Lamp {}",\n  "colour": "red",\n  "price": {}\n}}'
+    lamps = {f"Stock {number}": record.format(number, 10 + number) for number in (7, 17, 27, 37)}
+    judgement = await judged(tmp_path, "What is the price of Lamp 17?", NOTES | lamps)
+    assert judgement.signals["fit"] > 0.95
 
 
 async def test_the_signals_are_named(tmp_path: Path) -> None:
