@@ -17,17 +17,18 @@ MAX_LOOKED_UP = 3
 _PHRASES = packaged("words.toml")["definitions"]
 _ARTICLE = rf"(?:(?P<article>{_PHRASES['articles']})\s+)?"
 _ASKED = re.compile(
-    rf"\W*(?:(?:{_PHRASES['asked']})\s*+{_ARTICLE}(?P<term>\w.*?)(?:\W+(?:{_PHRASES['after_term']}))?"
+    rf"\W*(?:(?:{_PHRASES['asked']})\s*+{_ARTICLE}[^\w\s]{{0,3}}(?P<term>\w.{{0,80}}?)"
+    rf"(?:\W{{1,9}}+(?:{_PHRASES['after_term']}))?"
     rf"|(?P<before>\w+?)(?:{_PHRASES['asked_after']}))\W*",
     re.IGNORECASE,
 )
 # Where a subject may stand: at the beginning of a sentence or a line, behind marks, numbers and an article.
-# A line that begins with a small letter goes on with a sentence.
+# A line that begins with a small letter continues a sentence.
 _BEGINNING = (
     r"(?:\A|\n[ \t]*+(?:\n|(?![^\w\s]*+(?-i:[a-z])))|[.;:!?]\s|[。！？])"
     rf"[\W_]{{0,20}}+(?:[\d.]{{1,9}}+[.)\s][\W_]{{0,9}}+)?{_ARTICLE}"
 )
-# It may be the last of two words, if it is emphasised, and go on in the next line.
+# An ordinary word may come before an emphasised subject: the document _type_. It may take two lines.
 _SUBJECT = (
     r"(?:(?-i:[a-z])+\s(?=[^\w\s(]|_))?[\W_]{0,9}(?P<term>\w[^\n.;:!?。]{0,60}?(?:\n[^\n.;:!?。]{1,60}?)?)"
     rf"(?:\s?\([^()\n]{{1,60}}\))?(?P<rest>[^\w\s]{{0,9}}\s(?:{_PHRASES['of']})\s[^.;:!?。]{{1,60}}?)?[\W_]{{0,9}}?"
@@ -42,7 +43,7 @@ _CALLED = (
     r"[^\w\s]{0,9}(?P<called>\w+(?:[ -]\w+){0,4})(?=[^\w\s])"
 )
 _DEFINED = re.compile(rf"{_BEGINNING}{_SUBJECT}{_VERB}|{_CALLED}", re.IGNORECASE)
-_IS_A = re.compile(r"\s+(?:an?|the)\b")
+_NOUN_FOLLOWS = re.compile(r"\s+(?:an?|the)\b")
 _THE = "the"
 
 
@@ -62,11 +63,11 @@ def definitions(text: str, term: Sequence[str]) -> list[int]:
 
 
 def _is_of(found: re.Match[str], term: Sequence[str]) -> bool:
-    """Whether it is a definition of this term: "the session is closed" says nothing of what a session is."""
+    """Whether a match defines this term. "The session is closed" does not say what a session is."""
     bare = term[1:] if (has_the := term[0] == _THE) else term
     if called := found["called"]:
         return index_terms(called) == bare
-    if _is_the(found) and not has_the and not _IS_A.match(found.string, found.end()):
+    if _is_the(found) and not has_the and not _NOUN_FOLLOWS.match(found.string, found.end()):
         return False
     subject, rest = found["term"], found["rest"] or ""
     return bare in (index_terms(subject), index_terms(subject + rest))

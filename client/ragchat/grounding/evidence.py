@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 import anyio
 
 from ragchat.errors import RagChatError
+from ragchat.grounding.definitions import definitions
 from ragchat.grounding.pieces import Span, piece_spans
 from ragchat.grounding.question import Question, Word
 from ragchat.grounding.words import index_terms
@@ -104,6 +105,14 @@ class Evidence:
         """Whether both are versions of one text, which differ in a few words (Broder 1997)."""
         shared, either = self._pairs & other._pairs, self._pairs | other._pairs
         return len(shared) >= VERSION_SHARE * len(either)
+
+    def defines(self, piece: Piece) -> bool:
+        """Whether a piece defines the term that the question asks to explain."""
+        return any(piece.start < at <= piece.end for at in self._definitions)
+
+    @cached_property
+    def _definitions(self) -> list[int]:
+        return definitions(self.hit.full_text, self.question.term)
 
     @cached_property
     def _pairs(self) -> set[tuple[str, str]]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
 
-from ragchat.grounding.definitions import definitions
 from ragchat.grounding.evidence import Evidence, Piece
 from ragchat.grounding.pieces import MAX_LINE, Span
 from ragchat.grounding.question import Word
@@ -139,7 +138,6 @@ def best_window(evidence: Evidence, size: int) -> Window | None:
 def _piece_scores(evidence: Evidence) -> list[float]:
     """How likely each piece is the answer, also by what is above it: headings or a question, which have 0."""
     hit, asks_number = evidence.hit, evidence.question.asks_number
-    defining = definitions(hit.full_text, evidence.question.term)
     scores, above, below = list[float](), list[Piece](), 1  # how many pieces below the titles
     for place, piece in enumerate(evidence.pieces):
         text = hit.full_text[piece.start : piece.end].rstrip().rstrip("*_").rstrip()
@@ -148,8 +146,7 @@ def _piece_scores(evidence: Evidence) -> list[float]:
         above = ([piece] if below else [*above, piece]) if is_title or is_mail else above
         below = 0 if is_title or is_mail else below + 1
         own = W_OWN * evidence.mean([piece.held]) + W_NUMBER * (asks_number and any(map(str.isdigit, text)))
-        own += W_PAIRS * piece.pairs + W_DEFINES * bool(defined(evidence, place))
-        own += W_DEFINES * any(piece.start < at <= piece.end for at in defining)
+        own += W_PAIRS * piece.pairs + W_DEFINES * (evidence.defines(piece) or bool(defined(evidence, place)))
         if below and any(piece.held) and not evidence.is_table:
             own += W_BELOW / below * evidence.mean([one.held for one in above])
         scores.append(0 if is_title else (W_MAIL if is_mail else 1) * (evidence.late([piece, *above]) + own))

@@ -80,7 +80,8 @@ def _of_shown(judged: Judgement, question: Question, shown: Sequence[Window]) ->
     symbols = defined(shown[0].evidence, shown[0].best) if shown else []
     # An ordinary word may be a symbol by chance.
     is_defined = any(word.is_name for word in symbols) or (symbols and not question.missing(terms))
-    answers = judged.state is Closeness.GROUNDED or is_defined
+    explains = any(window.evidence.defines(piece) for window in shown[:1] for piece in window.pieces)
+    answers = judged.state is Closeness.GROUNDED or is_defined or explains
     grounded = answers and not question.missing_names(terms)
     state = Closeness.GROUNDED if grounded else Closeness.NEAREST
     return replace(judged, state=state, missing=question.missing(terms))
