@@ -34,7 +34,7 @@ _FILE = packaged("views.toml")
 _BEGIN = rf"^\W*(?:(?:{_FILE['polite']})\W+)*"
 _PATTERNS = {
     kind: [re.compile(_BEGIN + pattern.format(**_FILE["names"]), re.IGNORECASE) for pattern in _FILE[kind]]
-    for kind in ("lists", "filters", "outlines", "contents")
+    for kind in ("lists", "filters", "several", "outlines", "contents")
 }
 _ARTICLE = re.compile(r"^(?:the|an?|my|our|your|this|der|die|das|den|dem|[md]eine?[mnrs]?)\s+", re.IGNORECASE)
 _KIND = r"(?:document|file|notes?|page|dokuments?|datei|notiz|seite)"
@@ -47,7 +47,8 @@ _QUOTES = " \t?!,;:\"'`“”„‘’«»"
 
 
 def asks_for_list(question: str, kind: str = "lists") -> bool:
-    """Whether a question asks for all items of a list, or all rows of a table; with "filters", for some."""
+    """Whether a question asks for all items of a list, or all rows of a table; with "filters", for some rows,
+    with "several" for things that a list may have."""
     return any(pattern.match(question) for pattern in _PATTERNS[kind])
 
 

@@ -26,6 +26,7 @@ from ragchat.offline.windows import (
 )
 from ragchat.turn.grounding import ON_TOPIC_SCORE, judge_passages
 from ragchat.turn.limits import RetrievalLimits
+from ragchat.turn.lists import with_list_first
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.turn.views import view_of
 from ragcommon.text.rules import with_words_replaced
@@ -67,7 +68,7 @@ async def answer_offline(
         return nothing(retrieval.candidates, empty=retrieval.empty, missing=judged.missing)
     further: Sequence[Window] = ()
     if not windows:
-        best, *others = grounding.windows
+        best, *others = await with_list_first(grounding.windows, memory, limits)
         windows, others = chosen([await _with_replies(best, memory, limits), *others])
         further = [window for window in others if window.hit.score >= ON_TOPIC_SCORE]
     judged = _of_shown(judged, grounding.question, windows)

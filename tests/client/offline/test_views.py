@@ -84,6 +84,43 @@ def test_questions_for_one_fact(question: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "question",
+    [
+        "what are the powers of the warden",
+        "Which tools can a member borrow?",
+        "list the rules for the kiln",
+        "ways to protect the hives",
+        "What must the yearly report contain?",
+        "What happens to a parcel? Which actions?",
+        "Welche Aufgaben hat der Kassenwart?",
+        "Was sind die Ausnahmen?",
+        "Quelles sont les étapes du montage ?",
+        "¿Cuáles son las funciones del tesorero?",
+        "qué permisos pueden pedir los socios",
+    ],
+)
+def test_questions_for_several_things(question: str) -> None:
+    assert asks_for_list(question, "several")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What happens if the kiln is cold?",
+        "What is the default for that?",
+        "Which bus does she take?",
+        "At which gas mark is it cooked?",
+        "Welche Farbe hat der Kahn?",
+        "Wer ist der Kassenwart?",
+        "¿Qué es el claustro?",
+        "How do I list all the jobs?",
+    ],
+)
+def test_questions_for_one_thing(question: str) -> None:
+    assert not asks_for_list(question, "several")
+
+
+@pytest.mark.parametrize(
     ("question", "name", "is_certain"),
     [
         ("Outline of notes/wren.md", "notes/wren.md", True),
