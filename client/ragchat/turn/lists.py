@@ -22,8 +22,8 @@ from ragcommon.contract.search import Hit
 from ragcommon.text.places import within
 from ragcommon.text.rules import heading_of
 
-# Windows whose lists are compared. More of them bring in lists about something else.
-TRIED = 5
+# Windows whose lists are compared.
+TRIED = 8
 MIN_ENTRIES = 3
 # Characters of a mean entry: those of a longer list are sections.
 MAX_ENTRY = 400

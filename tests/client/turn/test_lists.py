@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from ragchat.answer import Answer
+from ragchat.errors import MemoryUnavailable
+from ragchat.memory.client import MemoryClient
 from ragchat.offline.windows import SIZES
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.lists import SIZE
@@ -39,6 +41,18 @@ async def test_the_list_is_on_the_first_card_whole_with_what_introduces_it(mark:
     assert [duty for duty in DUTIES if duty not in text] == []
     assert answer.grounded
     assert answer.cards[0].location == "towers.md:7–26"
+
+
+async def test_without_the_document_the_best_passages_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(_: MemoryClient, document: str) -> None:
+        raise MemoryUnavailable(f"{document} is gone.")
+
+    monkeypatch.setattr(MemoryClient, "show", gone)
+    answer = await ask("What are the duties of the keeper?", {"towers.md": keeper("-")}, tmp_path)
+    assert KEEPER in answer.cards[0].text
+    assert len(answer.cards[0].text) <= SIZES[0]
 
 
 async def test_a_question_for_one_thing_has_a_card_of_the_usual_size(tmp_path: Path) -> None:
