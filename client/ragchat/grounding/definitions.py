@@ -31,7 +31,7 @@ _BEGINNING = (
 # An ordinary word may come before an emphasised subject: the document _type_. It may take two lines.
 _SUBJECT = (
     r"(?:(?-i:[a-z])+\s(?=[^\w\s(]|_))?[\W_]{0,9}(?P<term>\w[^\n.;:!?。]{0,60}?(?:\n[^\n.;:!?。]{1,60}?)?)"
-    rf"(?:\s?\([^()\n]{{1,60}}\))?(?P<rest>[^\w\s]{{0,9}}\s(?:{_PHRASES['of']})\s[^.;:!?。]{{1,60}}?)?[\W_]{{0,9}}?"
+    rf"(?:\s?\([^()\n]{{1,60}}\))?(?:[^\w\s]{{0,9}}\s(?:{_PHRASES['of']})\s[^.;:!?。]{{1,60}}?)?[\W_]{{0,9}}?"
 )
 # What makes it a definition: a verb, or as in dictionaries and manuals a colon, a dash, or `RANK, n.`
 _VERB = (
@@ -69,8 +69,7 @@ def _is_of(found: re.Match[str], term: Sequence[str]) -> bool:
         return index_terms(called) == bare
     if _is_the(found) and not has_the and not _NOUN_FOLLOWS.match(found.string, found.end()):
         return False
-    subject, rest = found["term"], found["rest"] or ""
-    return bare in (index_terms(subject), index_terms(subject + rest))
+    return index_terms(found["term"]) == bare
 
 
 def _is_the(found: re.Match[str]) -> bool:

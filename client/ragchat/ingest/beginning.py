@@ -19,12 +19,12 @@ from msgspec import structs
 from ragchat.grounding.words import is_german
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.types import DocumentText
-from ragchat.offline.small_talk import small_talk
 from ragchat.offline.views import MAX_ENTRIES, OutlineEntry, highest, outline
 from ragchat.sanitize import one_line
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import retrieve
+from ragchat.turn.small_talk import small_talk
 from ragcommon.contract.documents import MapCluster, MapPoint
 from ragcommon.contract.search import is_code
 from ragcommon.text.places import file_name

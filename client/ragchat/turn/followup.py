@@ -24,7 +24,7 @@ from ragchat.grounding.words import (
     is_unspaced,
     words,
 )
-from ragchat.offline.small_talk import small_talk
+from ragchat.turn.small_talk import small_talk
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS, query_part
 from ragconfig.settings import packaged

@@ -18,7 +18,6 @@ from ragchat.formatting import utc_now
 from ragchat.grounding.judging import Closeness
 from ragchat.llm.types import OFFLINE
 from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL
-from ragchat.offline.small_talk import is_searched_first, small_talk
 from ragchat.offline.views import asks_for_outline
 from ragchat.turn.events import Delta, Emit, Event, Notice, Rephrasing, Retrieved, Retrieving, Shown
 from ragchat.turn.followup import changes_topic, depends, may_change_topic, question_of, search_text
@@ -29,6 +28,7 @@ from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, Retrieval, retrieve
 from ragchat.turn.rewriting import Rewriting, rewrite, search_again, standalone
 from ragchat.turn.rounds import Answerer
+from ragchat.turn.small_talk import is_searched_first, small_talk
 from ragchat.turn.types import Trace, Turn
 from ragcommon.text.rules import with_words_replaced
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from ragchat.answer import Answer
 from ragchat.formatting import listed, seconds
 from ragchat.llm.types import OFFLINE
-from ragchat.offline.small_talk import small_talk
 from ragchat.sanitize import one_line
 from ragchat.turn.passages import markers
+from ragchat.turn.small_talk import small_talk
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import counted
 

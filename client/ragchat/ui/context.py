@@ -104,7 +104,7 @@ class ChatContext:
 
     def show_more(self) -> bool:
         """Show the next cards of the last answer, or all of its only one; False if there are none."""
-        from ragchat.grounding.highlight import Highlight
+        from ragchat.highlight import Highlight
         from ragchat.offline.windows import SHOWN
         from ragchat.ui.render.cards import show_cards
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from ragchat.errors import NoDocumentMatches
-from ragchat.grounding.highlight import Highlight
+from ragchat.highlight import Highlight
 from ragchat.memory.client import MAX_DOCUMENTS, MemoryClient
 from ragchat.memory.matching import filter_of
 from ragchat.offline.answer import EMPTY_MEMORY

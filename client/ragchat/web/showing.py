@@ -8,9 +8,9 @@ import msgspec
 from msgspec import UNSET
 
 from ragchat.answer import Candidate, Card
-from ragchat.grounding.highlight import Highlight
 from ragchat.grounding.judging import GROUNDED
 from ragchat.grounding.types import Citation
+from ragchat.highlight import Highlight
 from ragchat.offline.answer import notes_of
 from ragchat.sanitize import one_line, sanitize
 from ragchat.turn.types import Turn

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragchat.answer import Card
-from ragchat.grounding.highlight import Highlight
+from ragchat.highlight import Highlight
 from ragchat.web.markup import Node
 from ragchat.web.passages import Passage
 from ragchat.web.showing import card_document

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ragchat.answer import Answer
 from ragchat.console import is_styled
-from ragchat.grounding.highlight import Highlight
+from ragchat.highlight import Highlight
 from ragchat.offline.answer import notes_of
 from ragchat.sanitize import one_line
 from ragchat.turn import events

@@ -11,8 +11,8 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from ragchat.grounding.highlight import Highlight
 from ragchat.grounding.pieces import paragraph_spans
+from ragchat.highlight import Highlight
 from ragchat.offline.answer import markdown_of
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.sanitize import one_line, sanitize

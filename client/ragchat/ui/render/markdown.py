@@ -16,7 +16,7 @@ from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme, Syntax
 from rich.table import Table
 
 from ragchat.grounding.citations import MARKER
-from ragchat.grounding.highlight import Highlight
+from ragchat.highlight import Highlight
 from ragchat.markdown import markdown_parser
 
 # Of the terminal's palette, blue is hard to read on black, yellow and the bright colours are on white.

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.text import Text
 
-from ragchat.grounding.highlight import Highlight
+from ragchat.highlight import Highlight
 from ragchat.markdown import block_parser, split_finished
 from ragchat.sanitize import sanitize
 from ragchat.ui.render.markdown import Markdown, is_written_plain

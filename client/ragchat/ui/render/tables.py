@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from rich.text import Text
 
-from ragchat.grounding.highlight import Highlight
+from ragchat.highlight import Highlight
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.sanitize import one_line
 from ragcommon.contract.search import Hit

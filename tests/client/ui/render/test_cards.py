@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragchat.answer import Answer, Candidate, Card
-from ragchat.grounding.highlight import Highlight
+from ragchat.highlight import Highlight
 from ragchat.ui.render.cards import show_cards
 from ragchat.ui.render.screen import Screen
 from ragcommon.contract.search import Hit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragchat.grounding.highlight import Highlight
+from ragchat.highlight import Highlight
 from ragchat.ui.render.stream import AnswerStream
 from tests.support.screens import pipe, terminal
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragchat.offline.small_talk import small_talk
+from ragchat.turn.small_talk import small_talk
 
 
 @pytest.mark.parametrize(
