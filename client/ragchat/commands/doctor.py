@@ -6,9 +6,9 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Sequence
 
-from ragchat.checks import Check, examine
 from ragchat.commands.invocation import Invocation
 from ragchat.console import Failure, is_styled, is_unicode
+from ragchat.setup.checks import Check, examine
 
 
 async def doctor(run: Invocation) -> int:

@@ -1,4 +1,5 @@
-"""What the command line and the page both show of the set-up: settings, files, the block for another host.
+"""What the command line and the page both show of the set-up: settings, files, checks, the block for hosts.
 
-Neither imports the other. `shown` has the settings and files, `host_block` the block.
+Neither imports the other. `shown` has the settings and files, `checks` what `ragchat doctor` checks, and
+`host_block` the block that adds this memory to another MCP host.
 """

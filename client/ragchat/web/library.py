@@ -11,13 +11,13 @@ import msgspec
 from anyio import to_thread
 from starlette.requests import Request
 
-from ragchat.checks import Check, folders, sources_check
 from ragchat.console import describe
 from ragchat.errors import NoDocumentMatches, RagChatError
 from ragchat.formatting import local
 from ragchat.memory.history import can_restore, new_group
 from ragchat.memory.matching import match
 from ragchat.sanitize import one_line
+from ragchat.setup.checks import Check, folders, sources_check
 from ragchat.uris import exact_glob, is_glob, part_globs, short_uri
 from ragchat.web.errors import BadRequest
 from ragchat.web.site import Site, route, streamed

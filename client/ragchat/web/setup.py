@@ -7,12 +7,12 @@ from typing import Any, Literal
 import msgspec
 from starlette.requests import Request
 
-from ragchat.checks import examine
 from ragchat.console import describe
 from ragchat.sanitize import one_line, sanitize, visible
 from ragchat.servers.connection import Connection
 from ragchat.servers.managed import ServerState
 from ragchat.servers.permissions import Permissions
+from ragchat.setup.checks import examine
 from ragchat.setup.host_block import own
 from ragchat.setup.shown import effective, keys_set, places, shown
 from ragchat.web.site import Site, body, route, streamed

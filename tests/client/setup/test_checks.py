@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ragchat import checks
 from ragchat.commands.doctor import terminal
+from ragchat.setup import checks
 from ragcommon.contract.files import Source
 from ragcommon.contract.search import INDEX_IN_PROGRESS
 from ragconfig.settings import load_settings
