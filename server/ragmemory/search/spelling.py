@@ -4,11 +4,13 @@ Only words that memory has never seen are corrected, by one edit: a letter delet
 transposed with the next. Most typing errors are one edit.
 
 A word that memory has not may be correct all the same, also in another language, and a short one has more
-neighbours. A misspelt word consists of more pieces of the model's vocabulary, learnt from correct words.
+neighbours. A misspelt word consists of more pieces of the model's vocabulary, learnt from correct words. One
+that is spelt otherwise in America than in Britain is the same word: licence, license.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from string import ascii_lowercase
@@ -22,6 +24,25 @@ MAX_LETTERS = 24
 MIN_LETTERS_COMMON = 6
 MIN_LETTERS_OTHER = 9
 MAX_CANDIDATES = 5
+_ENDING = r"(?=e[drs]?\Z|ing\Z|ations?\Z)"
+# British and American spellings, in both directions.
+_SPELLINGS = [
+    (re.compile(pattern), other)
+    for pattern, other in (
+        (r"(?<=[a-z]{3})our", "or"),
+        (r"(?<=[a-z]{3})or", "our"),
+        (r"(?<=[a-z]{2})tre(?=s?\Z)", "ter"),
+        (r"(?<=[a-z]{2})ter(?=s?\Z)", "tre"),
+        (rf"(?<=[a-z]{{3}}[iy])s{_ENDING}", "z"),
+        (rf"(?<=[a-z]{{3}}[iy])z{_ENDING}", "s"),
+        (r"(?<=[a-z]{3}[aeiou]l)l(?=ed|ing|er)", ""),
+        (r"(?<=[a-z]{3}[aeiou]l)(?=ed|ing|er)", "l"),
+        (r"(?<=^licen|^defen|^offen)c", "s"),
+        (r"(?<=^licen|^defen|^offen)s", "c"),
+        (r"(?<=log)ue(?=s?\Z)", ""),
+        (r"(?<=log)(?=s?\Z)", "ue"),
+    )
+]
 
 
 def is_correctable(word: str, pieces: Callable[[str], int]) -> bool:
@@ -29,7 +50,8 @@ def is_correctable(word: str, pieces: Callable[[str], int]) -> bool:
 
     `pieces`: see `Embedder.pieces`.
     """
-    return MIN_LETTERS <= len(word) <= MAX_LETTERS and word.isascii() and word.isalpha() and pieces(word) != 1
+    is_word = MIN_LETTERS <= len(word) <= MAX_LETTERS and word.isascii() and word.isalpha()
+    return is_word and (pieces(word) != 1 or bool(other_spellings(word)))
 
 
 def candidates(
@@ -39,14 +61,22 @@ def candidates(
 
     `frequencies` gives the number of chunks that contain each of some words.
     """
-    found = [other for other in edits(word) if len(other) >= MIN_LETTERS]
+    spelt = other_spellings(word)
+    similar = edits(word) if pieces(word) != 1 else spelt
+    found = [other for other in similar if len(other) >= MIN_LETTERS]
     counted = [
         (count, other)
         for count, other in zip(frequencies(found), found, strict=True)
-        if count and len(word) + pieces(word) - pieces(other) >= least_letters(word, other)
+        if count
+        and (other in spelt or len(word) + pieces(word) - pieces(other) >= least_letters(word, other))
     ]
     counted.sort(key=lambda pair: (-pair[0], pair[1]))
     return [other for _, other in counted[:MAX_CANDIDATES]]
+
+
+def other_spellings(word: str) -> set[str]:
+    """A word as it would be spelt on the other side of the Atlantic, if it is spelt by these rules."""
+    return {pattern.sub(other, word) for pattern, other in _SPELLINGS} - {word}
 
 
 def least_letters(word: str, other: str) -> int:
@@ -62,7 +92,7 @@ def undoubled(word: str) -> str:
 
 
 def edits(word: str) -> set[str]:
-    """The strings that are one plausible edit away.
+    """The strings that are one plausible edit away, or another spelling.
 
     The first letter stays, since few errors are made there; so does the last unless it is transposed, since
     another ending makes another word (scarf, scar).
@@ -73,4 +103,6 @@ def edits(word: str) -> set[str]:
     put_in = {head + letter + tail for head, tail in splits for letter in ascii_lowercase}
     replaced = {head + letter + tail[1:] for head, tail in splits if tail for letter in ascii_lowercase}
     swapped = {word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(1, len(word) - 1)}
-    return ({first + inside + end for inside in left_out | put_in | replaced} | swapped) - {word}
+    return (
+        {first + inside + end for inside in left_out | put_in | replaced} | swapped | other_spellings(word)
+    ) - {word}

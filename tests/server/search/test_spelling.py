@@ -29,6 +29,34 @@ def test_one_edit_is_corrected(typed: str) -> None:
     assert candidates(typed, frequencies, LOCAL.pieces)[0] == "nightingale"
 
 
+@pytest.mark.parametrize(
+    ("typed", "known"),
+    [
+        ("licence", "license"),
+        ("defense", "defence"),
+        ("colour", "color"),
+        ("neighbor", "neighbour"),
+        ("centres", "centers"),
+        ("organise", "organize"),
+        ("organization", "organisation"),
+        ("analyse", "analyze"),
+        ("cancelled", "canceled"),
+        ("modeling", "modelling"),
+        ("catalogue", "catalog"),
+    ],
+)
+def test_british_and_american_spellings_are_the_same_word(typed: str, known: str) -> None:
+    """Though each is a correct word of the vocabulary."""
+    assert is_correctable(typed, LOCAL.pieces)
+    assert candidates(typed, lambda words: [int(word == known) for word in words], LOCAL.pieces) == [known]
+
+
+def test_other_correct_words_are_not_corrected() -> None:
+    others = {"tor": 9, "later": 9, "or": 9, "filing": 9, "rise": 9}
+    for word in ("tour", "four", "filling", "raise", "water"):
+        assert candidates(word, lambda words: [others.get(one, 0) for one in words], LOCAL.pieces) == []
+
+
 def test_the_most_frequent_word_comes_first() -> None:
     assert candidates("contection", frequencies, LOCAL.pieces) == ["connection", "contention"]
 
