@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from pathlib import Path
 from urllib.parse import unquote
 from zipfile import ZipFile
@@ -16,15 +17,20 @@ KIND = "EPUB"
 CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
 PAGES = ("application/xhtml+xml", "text/html")
+# An empty element of XHTML: HTML takes it for the beginning of one, and "<title/>" would hide the whole page.
+EMPTY = re.compile(r"<(?!br\b)([a-z][\w:-]*)([^<>]*)/>")
 
 
 def read(path: Path, data: bytes) -> FileText:
     """The text of a book. Raises NotText."""
     archive = open_archive(data, KIND)
-    title, pages = _contents(archive)
+    title, authors, pages = _contents(archive)
     builder, has_text = TextBuilder(by_paragraph=True), False
+    if authors:
+        builder.add(f"Author of {title or path.name}: {', '.join(authors)}")
     for name in pages:
-        text, _ = markdown(member(archive, name, KIND).decode("utf-8", errors="replace"))
+        html = member(archive, name, KIND).decode("utf-8", errors="replace")
+        text, _ = markdown(EMPTY.sub(r"<\1\2></\1>", html))
         builder.add(text)
         has_text = has_text or bool(text)
     if not has_text and ENCRYPTION in archive.namelist():
@@ -32,21 +38,24 @@ def read(path: Path, data: bytes) -> FileText:
     return builder.build(title or path.name)
 
 
-def _contents(archive: ZipFile) -> tuple[str, list[str]]:
-    """The title of a book, and the names of its pages in reading order. Raises Damaged."""
+def _contents(archive: ZipFile) -> tuple[str, list[str], list[str]]:
+    """The title of a book, its authors, and the names of its pages in reading order. Raises Damaged."""
     roots = [one for one in xml(archive, CONTAINER, KIND).iter() if local(one.tag) == "rootfile"]
     if not roots:
         raise Damaged(KIND)
     package_name = attribute(roots[0], "full-path")
-    title, files, order = "", dict[str, str](), list[str]()
+    title, authors, files, order = "", list[str](), dict[str, str](), list[str]()
     for element in xml(archive, package_name, KIND).iter():
         name = local(element.tag)
         if name == "title":
             title = title or one_line(element.text or "")
+        elif name == "creator" and (author := one_line(element.text or "")):
+            authors.append(author)
         elif name == "item" and attribute(element, "media-type") in PAGES:
-            files[attribute(element, "id")] = unquote(attribute(element, "href"))
+            files[attribute(element, "id")] = unquote(attribute(element, "href").partition("#")[0])
         elif name == "itemref":
             order.append(attribute(element, "idref"))
-    pages = [files[identifier] for identifier in dict.fromkeys(order) if identifier in files]
     folder = posixpath.dirname(package_name)
-    return title, [posixpath.normpath(posixpath.join(folder, page)) for page in pages]
+    pages = [posixpath.normpath(posixpath.join(folder, files[one])) for one in order if one in files]
+    # Some books list a page once for each of its sections.
+    return title, authors, list(dict.fromkeys(pages))

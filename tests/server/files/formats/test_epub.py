@@ -80,3 +80,25 @@ def test_a_chapter_that_is_listed_many_times_is_read_once() -> None:
     package = members["OEBPS/package.opf"]
     members["OEBPS/package.opf"] = package.replace('<itemref idref="c0"/>', '<itemref idref="c0"/>' * 1_000)
     assert read(Path("a.epub"), archive(members)).text == "One.\n"
+
+
+def test_a_chapter_that_is_listed_for_each_of_its_sections_is_read_once() -> None:
+    members = epub_members("Tea", ["<p>One.</p>"])
+    item = '<item id="b" href="c%200.xhtml#b" media-type="application/xhtml+xml"/>'
+    package = members["OEBPS/package.opf"].replace("</manifest>", f"{item}</manifest>")
+    members["OEBPS/package.opf"] = package.replace("</spine>", '<itemref idref="b"/></spine>')
+    assert read(BOOK, archive(members)).text == "One.\n"
+
+
+def test_an_empty_element_hides_nothing_of_a_chapter() -> None:
+    members = epub_members("Tea", [""])
+    members["OEBPS/c 0.xhtml"] = '<head><title/></head><body><p><i class="x"/>One.<br/>Two.</p></body>'
+    assert read(BOOK, archive(members)).text == "One.\nTwo.\n"
+
+
+def test_the_authors_of_a_book_are_its_first_line_with_its_title() -> None:
+    members = epub_members("Tea", ["<p>One.</p>"])
+    authors = "<creator>Ann Lee</creator><creator/><creator>Bo Ek</creator></metadata>"
+    members["OEBPS/package.opf"] = members["OEBPS/package.opf"].replace("</metadata>", authors)
+    book = read(BOOK, archive(members))
+    assert book.text == "Author of Tea: Ann Lee, Bo Ek\n\nOne.\n"
