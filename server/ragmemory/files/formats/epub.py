@@ -18,7 +18,7 @@ CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
 PAGES = ("application/xhtml+xml", "text/html")
 # An empty element of XHTML: HTML takes it for the beginning of one, and "<title/>" would hide the whole page.
-EMPTY = re.compile(r"<(?!br\b)([a-z][\w:-]*)([^<>]*)/>")
+EMPTY = re.compile(r"<(?!br\b)([a-z][\w:-]*+)([^<>]*)/>")
 
 
 def read(path: Path, data: bytes) -> FileText:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
@@ -94,6 +95,13 @@ def test_an_empty_element_hides_nothing_of_a_chapter() -> None:
     members = epub_members("Tea", [""])
     members["OEBPS/c 0.xhtml"] = '<head><title/></head><body><p><i class="x"/>One.<br/>Two.</p></body>'
     assert read(BOOK, archive(members)).text == "One.\nTwo.\n"
+
+
+def test_an_endless_tag_is_read_in_little_time() -> None:
+    members = epub_members("Tea", [f"<p>One.</p><{'a' * 100_000}"])
+    start = time.perf_counter()
+    assert read(BOOK, archive(members)).text == "One.\n"
+    assert time.perf_counter() - start < 5
 
 
 def test_the_authors_of_a_book_are_its_first_line_with_its_title() -> None:
