@@ -25,14 +25,14 @@ from ragcommon.text.rules import heading_of
 # Windows whose lists are compared.
 TRIED = 8
 MIN_ENTRIES = 3
-# Characters of a mean entry: those of a longer list are sections.
+# The most characters of an average entry: longer ones are sections.
 MAX_ENTRY = 400
 # Characters of a list that are shown: they fill one terminal screen.
 SIZE = 1500
 # Lines of the paragraph above a list.
 MAX_INTRO = 6
-# The minimum score of a list relative to that of the best window, if that were all an introduction. On six
-# sets of documents, lists about something else reach .89.
+# The minimum score of a list, relative to what the best window would score as an introduction. On six sets of
+# documents, lists about something else reach .89.
 MIN_SHARE = 0.9
 # What an entry begins with, also in text that is not Markdown: "•", "a)", "(2)", "3a.", "1ª)".
 _MARK = re.compile(r"\s*(?:[-*+•·–]|o(?=\s\s)|\(?(?:\d{1,3}[a-z]?|[a-z]|[ivx]{2,4})[ªº°]?[.)])(?=\s)")
@@ -85,7 +85,7 @@ async def _best_list(windows: Sequence[Window], memory: Memory) -> Window | None
 
 async def _lists_of(windows: Sequence[Window], memory: Memory) -> AsyncIterator[tuple[Window, Hit, int]]:
     """The lists that windows are part of, as passages, each with the number of lines that introduce it."""
-    documents: dict[str, tuple[DocumentText, list[str]]] = {}
+    documents: dict[str, tuple[DocumentText, list[str], list[_List]]] = {}
     found = set[tuple[str, int]]()
     for window in windows:
         hit = window.hit
@@ -93,9 +93,10 @@ async def _lists_of(windows: Sequence[Window], memory: Memory) -> AsyncIterator[
             continue
         if hit.document_id not in documents:
             document = await memory.show(hit.document_id)
-            documents[hit.document_id] = document, document.text[:MAX_CHARACTERS].split("\n")
-        document, lines = documents[hit.document_id]
-        for one in _lists_in(lines):
+            lines = document.text[:MAX_CHARACTERS].split("\n")
+            documents[hit.document_id] = document, lines, [*_lists_in(lines)]
+        document, lines, lists = documents[hit.document_id]
+        for one in lists:
             start = _introduced(lines, one.first)
             if (hit.document_id, start) not in found and _is_part(window, one, start):
                 found.add((hit.document_id, start))
