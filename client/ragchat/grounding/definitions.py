@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ragchat.grounding.words import content_words, index_terms
 from ragconfig.settings import packaged
 
-# A question of so few words, without function words, is a term that somebody looks up.
+# A question of at most this many words, none of them function words, is a term to be explained.
 MAX_LOOKED_UP = 3
 
 _PHRASES = packaged("words.toml")["definitions"]

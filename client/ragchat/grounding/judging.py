@@ -20,18 +20,18 @@ from ragchat.grounding.question import Question
 JUDGED = 3
 # Neighbouring pieces that are judged together: the fields of a record are on lines of their own.
 RUN = 5
-# What the words that a run contains count against those that it matches by meaning. Without it, questions in
-# Chinese are judged worse.
+# The weight of the words that a run contains; the rest is that of words matched by meaning. Without it,
+# questions in Chinese are judged worse.
 COVERED = 0.4
-# The passage that the best one is compared with is its last rival of so many: an answer may stand in several.
+# The best passage is compared with the fourth one after it: several may hold the answer.
 RIVALS = 4
-# The least fit that this passage is taken to have. In a small memory no other passage comes close, which says
-# nothing about the best one.
+# The least fit that the fourth one is taken to have. In a small memory no other passage comes close, which
+# says nothing about the best one.
 _USUAL_FIT = 0.35
 SIGNALS = {"fit": 1.51, "lead": 5.20, "relevance": 3.09}
 INTERCEPT = -4.27
 # At .57 and above, 86 % of the answerable questions of SQuAD and XQuAD are claimed, 21 % of the near unknowns
-# and 5 % of the far ones. Lower, as many more false claims are made as answers won.
+# and 5 % of the far ones. Lower thresholds add as many false claims as right ones.
 GROUNDED = 0.57
 # Below it are a few far unknowns, and no question of the sets whose answer was found.
 ON_TOPIC = 0.009

@@ -67,7 +67,7 @@ class Question:
     """`words` are its own. The `carried` ones, from earlier turns, help retrieval but are not evidence.
 
     `pairs` are the terms of adjacent content words. `asks_number`: it asks for a number, a date or a time.
-    `term` are the terms of what it asks to define.
+    `term` has the index terms of what it asks to explain.
     """
 
     text: str

@@ -47,8 +47,10 @@ _QUOTES = " \t?!,;:\"'`“”„‘’«»"
 
 
 def asks_for_list(question: str, kind: str = "lists") -> bool:
-    """Whether a question asks for all items of a list, or all rows of a table; with "filters", for some rows,
-    with "several" for things that a list may have."""
+    """Whether a question asks for all items of a list, or all rows of a table.
+
+    With the kind "filters", for some rows; with "several", for things that a list may have.
+    """
     return any(pattern.match(question) for pattern in _PATTERNS[kind])
 
 

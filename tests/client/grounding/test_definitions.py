@@ -80,6 +80,13 @@ def test_a_text_that_only_mentions_a_term_does_not_define_it(text: str) -> None:
     assert definitions(text, asked_term("What is a hunk?")) == []
 
 
+def test_long_strange_questions_are_examined_in_little_time() -> None:
+    start = time.perf_counter()
+    for part in ("- ", "a ", "what ", "the "):
+        assert asked_term(f"what is the {part * 5_000} x y") == ()
+    assert time.perf_counter() - start < 2
+
+
 @pytest.mark.parametrize(
     "part", ["\n", ". ", "a of ", "-", "_", "1.", ". a of b\n", "called a ", "a (", "the "]
 )
