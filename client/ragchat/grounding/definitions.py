@@ -44,14 +44,14 @@ _CALLED = (
 )
 _DEFINED = re.compile(rf"{_BEGINNING}{_SUBJECT}{_VERB}|{_CALLED}", re.IGNORECASE)
 _NOUN_FOLLOWS = re.compile(r"\s+(?:an?|the)\b")
-_THE = "the"
+THE = "the"
 
 
 def asked_term(question: str) -> Sequence[str]:
     """The index terms of what a question asks to explain, with its "the"; none if it asks something else."""
     if found := _ASKED.fullmatch(question):
         asked = found["term"] or found["before"]
-        return [_THE] * _is_the(found) + index_terms(asked) if content_words(asked) else ()
+        return [THE] * _is_the(found) + index_terms(asked) if content_words(asked) else ()
     words = question.split()
     is_term = len(words) <= MAX_LOOKED_UP and len(content_words(question)) == len(words)
     return index_terms(question) if is_term else ()
@@ -64,7 +64,7 @@ def definitions(text: str, term: Sequence[str]) -> list[int]:
 
 def _is_of(found: re.Match[str], term: Sequence[str]) -> bool:
     """Whether a match defines this term. "The session is closed" does not say what a session is."""
-    bare = term[1:] if (has_the := term[0] == _THE) else term
+    bare = term[1:] if (has_the := term[0] == THE) else term
     if called := found["called"]:
         return index_terms(called) == bare
     if _is_the(found) and not has_the and not _NOUN_FOLLOWS.match(found.string, found.end()):
@@ -73,4 +73,4 @@ def _is_of(found: re.Match[str], term: Sequence[str]) -> bool:
 
 
 def _is_the(found: re.Match[str]) -> bool:
-    return (found["article"] or "").lower() == _THE
+    return (found["article"] or "").lower() == THE

@@ -24,6 +24,7 @@ from ragchat.offline.windows import (
     nearest,
     runs,
 )
+from ragchat.turn.beginnings import with_beginning_first
 from ragchat.turn.grounding import ON_TOPIC_SCORE, judge_passages
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.lists import with_list_first
@@ -60,7 +61,7 @@ async def answer_offline(
     windows: Sequence[Window] = []
     similarity = 0.0
     coverage = max((one.coverage(one.pieces, grounding.question.judged) for one in evidence), default=1.0)
-    if coverage < WEAK and not _has_names(grounding.windows[0]):
+    if coverage < WEAK and not retrieval.beginning and not _has_names(grounding.windows[0]):
         query = with_words_replaced(query, retrieval.corrections)
         windows, similarity = await _nearest(grounding.question, query, memory, limits)
     is_far = similarity < MIN_SIMILARITY or _best_match(windows) < MIN_MATCH
@@ -68,8 +69,12 @@ async def answer_offline(
         return nothing(retrieval.candidates, empty=retrieval.empty, missing=judged.missing)
     further: Sequence[Window] = ()
     if not windows:
-        best, *others = await with_list_first(grounding.windows, memory, limits)
-        windows, others = chosen([await _with_replies(best, memory, limits), *others])
+        if retrieval.beginning:
+            ordered = with_beginning_first(grounding.windows, retrieval.beginning)
+        else:
+            best, *others = await with_list_first(grounding.windows, memory, limits)
+            ordered = [await _with_replies(best, memory, limits), *others]
+        windows, others = chosen(ordered)
         further = [window for window in others if window.hit.score >= ON_TOPIC_SCORE]
     judged = _of_shown(judged, grounding.question, windows)
     return answer_with(windows, further, retrieval.candidates, judged)

@@ -19,6 +19,7 @@ from ragchat.grounding.judging import Closeness
 from ragchat.llm.types import OFFLINE
 from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL
 from ragchat.offline.views import asks_for_outline
+from ragchat.turn.beginnings import with_beginning
 from ragchat.turn.events import Delta, Emit, Event, Notice, Rephrasing, Retrieved, Retrieving, Shown
 from ragchat.turn.followup import changes_topic, depends, may_change_topic, question_of, search_text
 from ragchat.turn.generation import generate
@@ -144,6 +145,7 @@ class _OngoingTurn:
         """Query memory. If it is needed, its failure is raised."""
         self.emit(Retrieving(query))
         retrieval = await retrieve(self._memory, query, self._limits.retrieval)
+        retrieval = await with_beginning(retrieval, question, self._memory, self._limits.retrieval)
         self.time("retrieval")
         if retrieval.failure and is_needed:
             raise retrieval.failure

@@ -1,0 +1,88 @@
+"""The beginning of the document that a question names: what it is about, who wrote it, how old it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import replace
+
+import anyio
+from msgspec.structs import replace as with_changes
+
+from ragchat.answer import Candidate
+from ragchat.errors import RagChatError
+from ragchat.grounding.definitions import THE, asked_term
+from ragchat.grounding.words import content_words
+from ragchat.offline.views import name_terms
+from ragchat.offline.windows import SIZES, Window, runs
+from ragchat.turn.limits import RetrievalLimits
+from ragchat.turn.retrieval import Memory, Retrieval
+from ragchat.uris import exact_glob
+from ragcommon.contract.search import Hit
+from ragcommon.text.places import file_name
+from ragconfig.settings import packaged
+
+# The minimum share of the words of a title or a file name that a question has.
+MIN_SHARE = 1 / 3
+# Characters by which the first passage of a document is found, and the passages that they find.
+SEARCHED, FOUND = 400, 20
+
+_FILE = packaged("views.toml")
+_PATTERNS = [
+    re.compile(rf"\W*+{pattern.format(**_FILE['names'])}\W*+", re.IGNORECASE)
+    for pattern in _FILE["beginnings"]
+]
+
+
+async def with_beginning(
+    retrieval: Retrieval, question: str, memory: Memory, limits: RetrievalLimits
+) -> Retrieval:
+    """Add the first passage of the document that a question is about, if other passages of it were found."""
+    hits = [candidate.hit for candidate in retrieval.candidates]
+    if (best := _best_named(question, hits)) is None:
+        return retrieval
+    if (first := _first_of(best, hits, 1)) is not None:
+        return replace(retrieval, beginning=first.chunk_id)
+    try:
+        with anyio.fail_after(limits.seconds):
+            part = await memory.part(best.document_id, 1, None, "", SEARCHED)
+            found = await memory.query(part.text[:SEARCHED], FOUND, {"uri": exact_glob(best.uri)})
+    except (RagChatError, TimeoutError):
+        return retrieval
+    if (first := _first_of(best, found.hits, part.end_line)) is None:
+        return retrieval
+    first = with_changes(first, rank=best.rank, score=best.score)
+    added = Candidate(first, True, "the beginning of the document that the question names")
+    others = [one for one in retrieval.candidates if one.hit.chunk_id != first.chunk_id]
+    return replace(retrieval, candidates=[added, *others], beginning=first.chunk_id)
+
+
+def with_beginning_first(windows: Sequence[Window], beginning: int) -> list[Window]:
+    """Windows (best first) with that of this chunk first; second if the first one defines what is asked."""
+    first, *_ = windows
+    others = [window for window in windows if window.hit.chunk_id != beginning]
+    found = [window for window in windows if window.hit.chunk_id == beginning]
+    whole = [replace(next(runs(one.evidence, SIZES[0])), score=first.score) for one in found]
+    place = int(first in others and any(first.evidence.defines(piece) for piece in first.pieces))
+    return [*others[:place], *whole, *others[place:]]
+
+
+def _first_of(named: Hit, hits: Sequence[Hit], last: int) -> Hit | None:
+    """The first passage of a document, if it begins in line `last` or before."""
+    own = [hit for hit in hits if hit.document_id == named.document_id and hit.start_line <= last]
+    return min(own, key=lambda hit: hit.start_line, default=None)
+
+
+def _best_named(question: str, hits: Sequence[Hit]) -> Hit | None:
+    """The best hit of the document whose name is most like what the question is about."""
+    asked = next(filter(None, (pattern.fullmatch(question) for pattern in _PATTERNS)), None)
+    name = " ".join(content_words(asked["name"])) if asked else ""
+    term = name_terms(name) or {*asked_term(question)} - {THE}
+    best = max(hits, key=lambda hit: _share(term, hit), default=None) if term else None
+    return best if best and _share(term, best) >= MIN_SHARE else None
+
+
+def _share(term: Set[str], hit: Hit) -> float:
+    """The share that a term has of the title, or of the name of the file; 0 if it is not part of either."""
+    names = (name_terms(hit.title), name_terms(file_name(hit.uri).rpartition(".")[0]))
+    return max(len(term) / len(name) if name and term <= name else 0.0 for name in names)
