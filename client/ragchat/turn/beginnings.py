@@ -12,9 +12,10 @@ from msgspec.structs import replace as with_changes
 from ragchat.answer import Candidate
 from ragchat.errors import RagChatError
 from ragchat.grounding.definitions import THE, asked_term
+from ragchat.grounding.evidence import Evidence
 from ragchat.grounding.words import content_words
 from ragchat.offline.views import name_terms
-from ragchat.offline.windows import SIZES, Window, runs
+from ragchat.offline.windows import SIZES, Window
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.uris import exact_glob
@@ -61,10 +62,20 @@ def with_beginning_first(windows: Sequence[Window], beginning: int) -> list[Wind
     """Windows (best first) with that of this chunk first; second if the first one defines what is asked."""
     first, *_ = windows
     others = [window for window in windows if window.hit.chunk_id != beginning]
-    found = [window for window in windows if window.hit.chunk_id == beginning]
-    whole = [replace(next(runs(one.evidence, SIZES[0])), score=first.score) for one in found]
+    found = [_top(one.evidence, first.score) for one in windows if one.hit.chunk_id == beginning]
     place = int(first in others and any(first.evidence.defines(piece) for piece in first.pieces))
-    return [*others[:place], *whole, *others[place:]]
+    return [*others[:place], *found, *others[place:]]
+
+
+def _top(evidence: Evidence, score: float) -> Window:
+    """The window at the top of a passage; below its front matter, unless that may name the author."""
+    pieces, is_asked = evidence.pieces, _asked(evidence.question.text)
+    start = 0 if is_asked else evidence.hit.front_matter
+    first = next((at for at, piece in enumerate(pieces) if piece.start >= start), 0)
+    fitting = (at for at, piece in enumerate(pieces) if piece.end - pieces[first].start <= SIZES[0])
+    last = max(first, *fitting)
+    best = max(range(first, last + 1), key=lambda at: evidence.late([pieces[at]]))
+    return Window(evidence, first, last, best, score)
 
 
 def _first_of(named: Hit, hits: Sequence[Hit], last: int) -> Hit | None:
@@ -73,11 +84,15 @@ def _first_of(named: Hit, hits: Sequence[Hit], last: int) -> Hit | None:
     return min(own, key=lambda hit: hit.start_line, default=None)
 
 
+def _asked(question: str) -> str:
+    """The name of which a question asks for the author or the date; "" for other questions."""
+    found = next(filter(None, (pattern.fullmatch(question) for pattern in _PATTERNS)), None)
+    return " ".join(content_words(found["name"])) if found else ""
+
+
 def _best_named(question: str, hits: Sequence[Hit]) -> Hit | None:
     """The best hit of the document whose name is most like what the question is about."""
-    asked = next(filter(None, (pattern.fullmatch(question) for pattern in _PATTERNS)), None)
-    name = " ".join(content_words(asked["name"])) if asked else ""
-    term = name_terms(name) or {*asked_term(question)} - {THE}
+    term = name_terms(_asked(question)) or {*asked_term(question)} - {THE}
     best = max(hits, key=lambda hit: _share(term, hit), default=None) if term else None
     return best if best and _share(term, best) >= MIN_SHARE else None
 

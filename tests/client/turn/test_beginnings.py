@@ -56,6 +56,15 @@ async def test_the_first_card_is_the_beginning(question: str, tmp_path: Path) ->
     assert answer.cards[0].location.startswith("heron.md:1–")
 
 
+@pytest.mark.parametrize(("question", "is_shown"), [("Who wrote the heron manual?", True), ("heron", False)])
+async def test_front_matter_is_shown_to_questions_for_the_author_only(
+    question: str, is_shown: bool, tmp_path: Path
+) -> None:
+    answer = await ask(question, {"heron.md": f"---\nby: Mildred\n---\n{MANUAL}"}, tmp_path)
+    assert ("by: Mildred" in answer.cards[0].text) == is_shown
+    assert TOP.strip() in answer.cards[0].text
+
+
 async def test_the_beginning_is_among_the_passages_for_a_model(tmp_path: Path) -> None:
     question = "Who wrote the heron manual?"
     async with memory_of(tmp_path, {"heron.md": MANUAL}) as memory:
