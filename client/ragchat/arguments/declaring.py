@@ -32,13 +32,15 @@ class Command(NamedTuple):
 
 def command(
     name: str,
-    target: str,
     help: str,
     *arguments: Argument,
+    target: str = "",
     check: Callable[[Namespace], str] = lambda _: "",
     alias: str = "",
 ) -> Command:
-    return Command(name, target, help, arguments, check, alias)
+    """A line of the table. Without a target, `memory ls` calls `memory:ls`, and `ask` calls `ask:ask`."""
+    group, _, verb = name.partition(" ")
+    return Command(name, target or f"{group}:{verb or group}", help, arguments, check, alias)
 
 
 def argument(*names: str, **options: Any) -> Argument:

@@ -60,7 +60,6 @@ def _check_config(arguments: Namespace) -> str:
 COMMANDS = (
     command(
         "mcp add",
-        "mcp:add",
         "add a server whose tools a model may use",
         text("name", metavar="NAME", help="how you call it"),
         text(
@@ -103,7 +102,6 @@ COMMANDS = (
     ),
     command(
         "mcp import",
-        "mcp_import:import_servers",
         "copy the servers of Claude Desktop, VS Code, Cursor and others",
         argument(
             "host",
@@ -112,27 +110,27 @@ COMMANDS = (
             choices=JSON_HOSTS,
             help=f"of this program only: {', '.join(JSON_HOSTS)}",
         ),
+        target="mcp_import:import_servers",
     ),
-    command("mcp ls", "mcp:ls", "list the other servers", alias="list"),
-    command("mcp rm", "mcp:remove", "remove a server, and what it was allowed", _NAME, alias="remove"),
-    command("mcp enable", "mcp:enable", "start a server again that you disabled", _NAME),
-    command("mcp disable", "mcp:disable", "do not start a server any more", _NAME),
+    command("mcp ls", "list the other servers", alias="list"),
+    command("mcp rm", "remove a server, and what it was allowed", _NAME, alias="remove"),
+    command("mcp enable", "start a server again that you disabled", _NAME),
+    command("mcp disable", "do not start a server any more", _NAME),
     command(
         "mcp test",
-        "mcp:test",
         "start servers and list their tools",
         argument("names", metavar="NAME", nargs="*", help="their names (default: all)"),
     ),
-    command("mcp login", "mcp:login", "log in at a remote server", _NAME),
-    command("mcp logout", "mcp:logout", "forget the login at a remote server", _NAME),
+    command("mcp login", "log in at a remote server", _NAME),
+    command("mcp logout", "forget the login at a remote server", _NAME),
     command(
         "mcp config",
-        "mcp_config:config",
         "print the block to paste into the settings of another program",
         argument("host", metavar="HOST", choices=tuple(HOSTS), help=", ".join(HOSTS)),
         flag("--repository", help="not this memory: that of the git repository which is open in the program"),
         text("--url", help="use the running `ragchat serve` at this URL"),
         text("--token-file", metavar="FILE", help="a file with the bearer token of that server"),
+        target="mcp_config:config",
         check=_check_config,
     ),
 )

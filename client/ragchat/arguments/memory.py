@@ -61,7 +61,6 @@ def _check_export(arguments: Namespace) -> str:
 COMMANDS = (
     command(
         "memory ls",
-        "memory:ls",
         "list the documents",
         argument(
             "documents",
@@ -73,19 +72,17 @@ COMMANDS = (
         text("--uri", metavar="GLOB", help="only documents whose URI matches"),
         check=_check_ls,
     ),
-    command("memory show", "memory:show", "show a document's text", DOCUMENT),
+    command("memory show", "show a document's text", DOCUMENT),
     command(
         "memory rm",
-        "memory:rm",
         "remove documents from memory",
         argument("documents", nargs="+", metavar="document", help=f"{DOCUMENT.options['help']}, or a glob"),
         flag("--yes", help="remove all that a glob matches without asking"),
     ),
-    command("memory log", "memory:log", "list the last changes of memory", LIMIT),
-    command("memory versions", "history:versions", "list the versions of a document", DOCUMENT, LIMIT),
+    command("memory log", "list the last changes of memory", LIMIT),
+    command("memory versions", "list the versions of a document", DOCUMENT, LIMIT, target="history:versions"),
     command(
         "memory diff",
-        "history:diff",
         "show what changed between two versions of a document",
         DOCUMENT,
         argument(
@@ -98,10 +95,10 @@ COMMANDS = (
         argument(
             "after", nargs="?", type=NUMBER, metavar="B", help="the newer version (default: the current one)"
         ),
+        target="history:diff",
     ),
     command(
         "memory restore",
-        "history:restore",
         "make an earlier version of a document the current one, also of a removed document",
         DOCUMENT,
         argument(
@@ -111,10 +108,10 @@ COMMANDS = (
             metavar="VERSION",
             help="its number in `memory versions` (default: the one before the current one)",
         ),
+        target="history:restore",
     ),
     command(
         "memory undo",
-        "history:undo",
         "undo the last change of memory, such as a whole load, or some writes",
         argument(
             "writes",
@@ -130,43 +127,41 @@ COMMANDS = (
             metavar="TIME",
             help="all writes since then: ISO 8601, or a time ago such as 10m, 2h or 3d",
         ),
+        target="history:undo",
         check=_check_undo,
     ),
     command(
         "memory export",
-        "transfer:export",
         "write all documents with their earlier versions as lines of JSON",
         text("file", metavar="FILE", nargs="?", default="-", help="a new file (default: stdout)"),
         flag(
             "--vectors", help="with the embeddings, which an import into a memory of the same embedder uses"
         ),
+        target="transfer:export",
         check=_check_export,
     ),
     command(
         "memory import",
-        "transfer:import_",
         "load the documents of an export",
         text("file", metavar="FILE", help="an export, or - to read it from stdin"),
+        target="transfer:import_",
     ),
     command(
         "memory backup",
-        "memory:backup",
         "write a consistent copy of memory to a file",
         text("file", metavar="FILE", help="a new file"),
         flag("--force", help="replace FILE if it is a memory"),
     ),
     command(
         "memory copy",
-        "memory:copy",
         "copy a memory with everything in it to another file or database",
         text("source", metavar="FROM", help="a file or postgresql://…"),
         text("destination", metavar="TO", help="a new file, or postgresql://…"),
         check=_check_copy,
     ),
-    command("memory stats", "memory:stats", "print the size of memory and its embedder"),
+    command("memory stats", "print the size of memory and its embedder"),
     command(
         "memory reembed",
-        "memory:reembed",
         "embed all documents again, after a change of the embedder; the old embeddings are kept to go back",
         flag(
             "--discard",
@@ -175,7 +170,6 @@ COMMANDS = (
     ),
     command(
         "memory verify",
-        "memory:verify",
         "check the memory file for damage",
         flag("--repair", help="rebuild what follows from the texts, after a copy of the file was made"),
     ),

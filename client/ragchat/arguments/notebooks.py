@@ -20,12 +20,11 @@ _VALUES = (
 )
 
 COMMANDS = (
-    command("notebook new", "notebook:new", "create a notebook", _NAME, *_VALUES),
-    command("notebook ls", "notebook:ls", "list the notebooks"),
-    command("notebook show", "notebook:show", "show a notebook and its conversations", _NAME),
+    command("notebook new", "create a notebook", _NAME, *_VALUES),
+    command("notebook ls", "list the notebooks"),
+    command("notebook show", "show a notebook and its conversations", _NAME),
     command(
         "notebook edit",
-        "notebook:edit",
         "change a notebook; `notebook show` names its file",
         _NAME,
         *_VALUES,
@@ -37,13 +36,11 @@ COMMANDS = (
     ),
     command(
         "notebook rm",
-        "notebook:rm",
         "remove notebooks; their documents and conversations stay",
         argument("names", metavar="NAME", nargs="+", help="a notebook"),
     ),
     command(
         "notebook export",
-        "notebook:export",
         "write a notebook with its documents and conversations as lines of JSON",
         _NAME,
         text("-o", "--output", metavar="FILE", default="-", help="a new file (default: stdout)"),
@@ -55,10 +52,10 @@ COMMANDS = (
     ),
     command(
         "notebook import",
-        "notebook:import_",
         "load an exported notebook, with its documents and conversations",
         text("file", metavar="FILE", help="an exported notebook"),
         text("--as", metavar="NAME", dest="other_name", help="under another name"),
         flag("--yes", help="do not ask whether its instructions are right"),
+        target="notebook:import_",
     ),
 )

@@ -30,15 +30,13 @@ YES = flag("--yes", help="download and choose without asking")
 COMMANDS = (
     command(
         "model setup",
-        "model:setup",
         "find models on this machine, try them, and write the one to use into the settings",
         text("--use", metavar="NAME", help="this model, auto, offline, or back for what was before"),
         YES,
     ),
-    command("embedder ls", "embedder:ls", "list what can embed: size, languages, licence"),
+    command("embedder ls", "list what can embed: size, languages, licence"),
     command(
         "embedder use",
-        "embedder:use",
         "embed memory with another embedder, compare both by your own cases, and change to it",
         text(
             "name",
@@ -50,7 +48,6 @@ COMMANDS = (
     ),
     command(
         "web",
-        "web:web",
         "open the conversation, its sources and the library on a page",
         _HOST,
         _port(0),
@@ -65,7 +62,6 @@ COMMANDS = (
     ),
     command(
         "serve",
-        "serve:serve",
         "serve the memory over HTTP",
         _HOST,
         _port(8765),
@@ -75,13 +71,12 @@ COMMANDS = (
     ),
     command(
         "completion",
-        "completion:completion",
         "print the script with which a shell completes commands, options and names",
         argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"),
         argument("words", nargs="*", default=[], help=SUPPRESS),
     ),
-    command("config show", "config:show", "show the effective settings and where each comes from"),
-    command("config path", "config:path", "show where settings, memory and logs are"),
-    command("config init", "config:init", "write a settings file with all defaults, commented out"),
-    command("doctor", "doctor:doctor", "check the installation, memory and model"),
+    command("config show", "show the effective settings and where each comes from"),
+    command("config path", "show where settings, memory and logs are"),
+    command("config init", "write a settings file with all defaults, commented out"),
+    command("doctor", "check the installation, memory and model"),
 )

@@ -80,7 +80,6 @@ def _check_research(arguments: Namespace) -> str:
 
 ASK = command(
     "ask",
-    "ask:ask",
     "answer one question, with sources",
     argument(
         "question",
@@ -106,7 +105,6 @@ ASK = command(
 
 RESEARCH = command(
     "research",
-    "research:research",
     "write a cited report from memory and the connected servers",
     argument("question", nargs="*", help="the question, or - to read it from stdin"),
     flag("--resume", dest="resume_stopped", help="go on with the one stopped last"),
@@ -117,10 +115,9 @@ RESEARCH = command(
 
 
 PROMPTS = (
-    command("prompt ls", "prompt:ls", "list the prompts and the roles"),
+    command("prompt ls", "list the prompts and the roles"),
     command(
         "prompt show",
-        "prompt:show",
         "show a prompt or a role, and the file that it is in",
         argument("name", metavar="NAME", help="the name of a prompt or a role"),
     ),
@@ -129,7 +126,6 @@ PROMPTS = (
 
 QUERY = command(
     "query",
-    "query:query",
     "search memory without asking a question",
     argument("text", nargs="+", help="what to search for, or - to read it from stdin"),
     TOP_K,
@@ -140,7 +136,6 @@ QUERY = command(
 
 RUN = command(
     "run",
-    "run:run",
     "run a scripted session and check its answers",
     argument("script", metavar="SCRIPT", help="a TOML file"),
     *MODEL_CHOICE,

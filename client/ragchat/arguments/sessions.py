@@ -17,27 +17,24 @@ def _check_inject(arguments: Namespace) -> str:
 
 
 COMMANDS = (
-    command("session ls", "session:ls", "list past conversations", LIMIT, NOTEBOOK),
-    command("session show", "session:show", "show a conversation", SESSION),
+    command("session ls", "list past conversations", LIMIT, NOTEBOOK),
+    command("session show", "show a conversation", SESSION),
     command(
         "session rm",
-        "session:rm",
         "delete conversations",
         argument("session_ids", nargs="+", metavar="ID", help=SESSION.options["help"]),
     ),
-    command("session export", "session:export", "print a conversation as Markdown", SESSION),
+    command("session export", "print a conversation as Markdown", SESSION),
     command(
         "session inject",
-        "session:inject",
         "put conversations into memory, so that later questions find them",
         argument("session_ids", nargs="*", metavar="ID", help=SESSION.options["help"]),
         flag("--all", help="all conversations"),
         check=_check_inject,
     ),
-    command("session stale", "session:stale", "list answers whose documents have changed since"),
+    command("session stale", "list answers whose documents have changed since"),
     command(
         "session search",
-        "session:search",
         "search past conversations",
         argument("text", nargs="+", help="words to search for"),
         LIMIT,

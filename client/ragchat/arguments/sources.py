@@ -31,7 +31,6 @@ _PRIVATE = flag("--allow-private", help="also load web pages of this machine and
 COMMANDS = (
     command(
         "inject",
-        "inject:inject",
         "load files, folders and web pages into memory",
         argument(
             "paths",
@@ -49,14 +48,13 @@ COMMANDS = (
     ),
     command(
         "sync",
-        "source:sync_sources",
         "load what is new and changed in the sources, and remove what is gone",
         argument("paths", nargs="*", metavar="PATH", help="only these files, folders and pages"),
         _PRIVATE,
+        target="source:sync_sources",
     ),
     command(
         "watch",
-        "watch:watch",
         "keep memory in step with the sources until Ctrl-C",
         argument("paths", nargs="*", metavar="PATH", help="only these files, folders and pages"),
         _PRIVATE,
@@ -67,15 +65,13 @@ COMMANDS = (
     ),
     command(
         "source add",
-        "source:add",
         "register folders and web pages that memory stays in step with, and load them",
         argument("paths", nargs="+", metavar="PATH", help="a file or folder, or the address of a web page"),
         _PRIVATE,
     ),
-    command("source ls", "source:ls", "list the sources and their last sync"),
+    command("source ls", "list the sources and their last sync"),
     command(
         "source rm",
-        "source:rm",
         "take folders and pages off the list; their documents stay in memory",
         argument("paths", nargs="+", metavar="PATH", help="a source"),
         flag("--forget", help="remove their documents from memory, too"),

@@ -105,7 +105,7 @@ def ls(run: Invocation) -> None:
     run.console.listing({"servers": [*map(_described, configs)]}, header, rows, NO_SERVERS)
 
 
-def remove(run: Invocation) -> None:
+def rm(run: Invocation) -> None:
     """Take a server out of the file that names it, and forget what was allowed and granted to it."""
     config = _find(run, run.arguments.name)
     write_entry(Path(config.file), config.name, None)
