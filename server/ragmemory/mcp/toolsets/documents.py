@@ -210,9 +210,7 @@ def _reading_tools(memory: Memory) -> list[Tool]:
         documents, next_cursor = page_of(
             [selected(FoundDocument, hit, passage=selected(BestPassage, hit)) for hit in result.hits], cursor
         )
-        return FoundDocuments(
-            documents=documents, next_cursor=next_cursor, empty=result.empty, notice=result.notice
-        )
+        return selected(FoundDocuments, result, documents=documents, next_cursor=next_cursor)
 
     return [list_documents, list_folders, get_document, search_documents]
 

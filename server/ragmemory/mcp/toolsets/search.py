@@ -68,13 +68,7 @@ def search_tools(memory: Memory) -> list[Tool]:
         """
         result = await (await memory()).search.query(query, limit, filter)
         hits, next_cursor = page_of([selected(Found, hit) for hit in result.hits], cursor)
-        return FoundPage(
-            hits=hits,
-            next_cursor=next_cursor,
-            empty=result.empty,
-            missing=result.missing,
-            notice=result.notice,
-        )
+        return selected(FoundPage, result, hits=hits, next_cursor=next_cursor)
 
     @tool(read_only=True)
     async def get_source_by_id(call: Call, chunk_id: ChunkId) -> CitedPassage:
