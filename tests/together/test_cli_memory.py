@@ -1,6 +1,6 @@
 """`inject`, `query`, `ask`, `memory …` and `session …` as a user types them, against a real server.
 
-Covers `ragchat.commands.ask`, `ragchat.commands.history`, `ragchat.commands.inject`,
+Covers `ragchat.commands.ask`, `ragchat.commands.inject`,
 `ragchat.commands.memory`, `ragchat.commands.query`, `ragchat.commands.removal`,
 `ragchat.commands.session`, `ragchat.commands.transfer`, `ragchat.memory.transfer` and
 `ragmemory.maintenance.copying`.

@@ -80,7 +80,7 @@ COMMANDS = (
         flag("--yes", help="remove all that a glob matches without asking"),
     ),
     command("memory log", "list the last changes of memory", LIMIT),
-    command("memory versions", "list the versions of a document", DOCUMENT, LIMIT, target="history:versions"),
+    command("memory versions", "list the versions of a document", DOCUMENT, LIMIT),
     command(
         "memory diff",
         "show what changed between two versions of a document",
@@ -95,7 +95,6 @@ COMMANDS = (
         argument(
             "after", nargs="?", type=NUMBER, metavar="B", help="the newer version (default: the current one)"
         ),
-        target="history:diff",
     ),
     command(
         "memory restore",
@@ -108,7 +107,6 @@ COMMANDS = (
             metavar="VERSION",
             help="its number in `memory versions` (default: the one before the current one)",
         ),
-        target="history:restore",
     ),
     command(
         "memory undo",
@@ -127,7 +125,6 @@ COMMANDS = (
             metavar="TIME",
             help="all writes since then: ISO 8601, or a time ago such as 10m, 2h or 3d",
         ),
-        target="history:undo",
         check=_check_undo,
     ),
     command(

@@ -1,25 +1,40 @@
-"""`ragchat memory`: list, show, remove, check and restore what is stored."""
+"""`ragchat memory`: what is stored, its versions and undo, copies, and the state of the memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 
+from ragchat.arguments.memory import LAST
 from ragchat.commands.invocation import Invocation
 from ragchat.commands.removal import remove_each
 from ragchat.commands.serve import replace_process
 from ragchat.commands.stdin import confirm
-from ragchat.console import Failure
+from ragchat.console import Failure, is_styled
 from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import local
-from ragchat.memory.history import can_restore, new_group, removed, what, writer
-from ragchat.memory.matching import about_one, forget, listed, to_remove
+from ragchat.memory.history import (
+    can_restore,
+    new_group,
+    next_sync,
+    removed,
+    restored,
+    sentences,
+    size,
+    what,
+    writer,
+)
+from ragchat.memory.matching import about_one, about_past, forget, listed, to_remove
+from ragchat.sanitize import sanitize
 from ragchat.servers.memory.process import environment, program
 from ragchat.uris import short_uri
 from ragcommon.contract.maintenance import Repaired
 from ragcommon.text.rules import counted
 from ragconfig.home import user_path
 from ragconfig.settings import is_database
+
+# By the beginnings of lines, the longer ones first.
+DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
 
 
 async def ls(run: Invocation) -> None:
@@ -88,6 +103,79 @@ async def log(run: Invocation) -> None:
     ]
     header = ("no.", "at", "what", "by", "session", "group", "document")
     run.console.listing({"entries": entries}, header, rows, "Nothing has been stored yet.")
+
+
+async def versions(run: Invocation) -> None:
+    async with run.memory() as memory:
+        found = await about_past(
+            memory, run.arguments.document, lambda document: memory.versions(document, run.arguments.limit)
+        )
+    rows = [
+        (
+            one.number,
+            local(one.at),
+            f"{one.action} (current)" if one.current else one.action,
+            one.origin.client,
+            size(one),
+        )
+        for one in found.versions
+    ]
+    run.console.listing(found, ("version", "at", "what", "by", "characters"), rows)
+
+
+async def diff(run: Invocation) -> None:
+    arguments = run.arguments
+    async with run.memory() as memory:
+        found = await about_past(
+            memory,
+            arguments.document,
+            lambda document: memory.difference(document, arguments.before, arguments.after),
+        )
+    if run.console.json:
+        run.console.document(found)
+    elif found.diff:
+        _print_diff(run, found.diff)
+    else:
+        run.console.note("The two versions are equal.")
+
+
+def _print_diff(run: Invocation, diff: str) -> None:
+    """Print a unified diff, on a terminal in colours."""
+    if not is_styled(run.console.stdout):
+        run.console.print(diff)
+        return
+    from rich.text import Text
+
+    from ragchat.ui.render.screen import make_console
+
+    console = make_console(run.console.stdout)
+    for line in sanitize(diff).split("\n"):
+        style = next((style for start, style in DIFF_STYLES.items() if line.startswith(start)), "")
+        console.print(Text(line, style), soft_wrap=True)
+
+
+async def restore(run: Invocation) -> None:
+    async with run.memory() as memory:
+        done = await about_past(
+            memory, run.arguments.document, lambda document: memory.restore(document, run.arguments.version)
+        )
+        advice = await next_sync(memory, done) if done.next_sync and not run.console.json else ""
+    notes = ["`ragchat memory undo` takes it back."] if can_restore(run.settings) else []
+    notes += [advice] if advice else []
+    run.console.result(done, restored(done), notes=notes if done.status != "unchanged" else ())
+
+
+async def undo(run: Invocation) -> None:
+    console, arguments = run.console, run.arguments
+    async with run.memory() as memory:
+        with run.progress("Undoing") as on_progress:
+            undone = await memory.undo(
+                on_progress,
+                numbers=[number for number in arguments.writes if number != LAST],
+                origin=arguments.origin or "",
+                since=arguments.since or "",
+            )
+    console.result(undone, *sentences(undone))
 
 
 async def backup(run: Invocation) -> None:
