@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ragchat.errors import CommandNotPossible, UnexpectedArgument, UnknownCommand
 from ragchat.sanitize import one_line
+from ragchat.ui.prompt.keys import KEY_HELP
 from ragchat.ui.slash import (
     answers,
     code,
@@ -18,7 +19,6 @@ from ragchat.ui.slash import (
     indexing,
     notebooks,
     opening,
-    program,
     prompts,
     servers,
     sessions,
@@ -35,7 +35,29 @@ if TYPE_CHECKING:
 
 
 async def _show_help(context: ChatContext, argument: str) -> None:
-    await program.show_help(context, argument, COMMANDS)
+    name = argument.removeprefix("/").lower()
+    commands = [command for command in COMMANDS if not name or name in command.names]
+    if not commands:
+        raise UnknownCommand(name)
+    context.screen.listing((_usage(command), command.help) for command in commands)
+    if not name:
+        context.screen.show("", "Anything else is a question; //text sends text that begins with a slash.")
+    if not name and context.interactive:
+        context.screen.show("")
+        context.screen.listing(KEY_HELP)
+
+
+def _usage(command: SlashCommand) -> str:
+    names = "".join(f", /{alias}" for alias in command.aliases)
+    return f"/{command.name}{names} {command.arguments}".strip()
+
+
+async def _clear(context: ChatContext, _: str) -> None:
+    context.screen.out.clear()
+
+
+async def _leave(context: ChatContext, _: str) -> None:
+    context.leaving = True
 
 
 def _complete_name(_: ChatContext | None, argument: str) -> AsyncIterable[Completion]:
@@ -198,8 +220,8 @@ COMMANDS = (
         answers.copy,
         lambda context: _no_terminal(context) or _no_answer(context),
     ),
-    SlashCommand("clear", "", "clear the screen", program.clear, _no_terminal),
-    SlashCommand("quit", "", "leave the chat", program.leave, aliases=("exit", "q")),
+    SlashCommand("clear", "", "clear the screen", _clear, _no_terminal),
+    SlashCommand("quit", "", "leave the chat", _leave, aliases=("exit", "q")),
 )
 
 # Characters of a question that tell which one is meant.

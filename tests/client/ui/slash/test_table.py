@@ -1,6 +1,6 @@
 """The slash commands, on a real memory and real sessions, without a terminal.
 
-Covers `table` and its actions: `answers`, `code`, `documents`, `program`, `sessions`, `tuning`.
+Covers `table` and its actions: `answers`, `code`, `documents`, `sessions`, `tuning`.
 
 Covers `ragchat.ui.context`, `ragchat.ui.chat.messages` and `ragchat.ui.welcome`.
 """
