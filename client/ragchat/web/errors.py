@@ -204,34 +204,31 @@ _OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rat
 
 def openai_error(error: BaseException) -> dict[str, dict[str, str | None]]:
     """The error in OpenAI's form: `{error: {message, type, param, code}}`."""
-    failure = _described(error)
-    status, code = _openai_status(error, failure.code)
-    kind = "server_error" if status >= 500 else "invalid_request_error"
-    return {
-        "error": {
-            "message": f"{failure.message} {failure.hint}".rstrip(),
-            "type": _OPENAI_TYPES.get(status, kind),
-            "param": getattr(error, "param", None),
-            "code": code,
-        }
-    }
+    return _in_openai_form(error)[1]
 
 
 def openai_response(error: BaseException) -> Response:
-    document = openai_error(error)
-    status, _ = _openai_status(error, describe(error).code)
+    status, document = _in_openai_form(error)
     # The turn has tried again already; a client that repeats it would only double the time.
     headers = {"cache-control": "no-store"} | ({"x-should-retry": "false"} if status >= 500 else {})
     headers |= {"www-authenticate": "Bearer"} if status == 401 else {}
     return Response(msgspec.json.encode(document), status, headers, "application/json")
 
 
-def _openai_status(error: BaseException, code: str) -> tuple[int, str]:
+def _in_openai_form(error: BaseException) -> tuple[int, dict[str, dict[str, str | None]]]:
+    failure = _described(error)
     # What the memory or the model could not do is no fault of the request.
-    failed = (
-        503 if isinstance(error, RagChatError) and not isinstance(error, WebError) else error_status(error)
-    )
-    return _OPENAI.get(code, (failed, code.lower()))
+    is_ours = isinstance(error, RagChatError) and not isinstance(error, WebError)
+    status = 503 if is_ours else error_status(error)
+    status, code = _OPENAI.get(failure.code, (status, failure.code.lower()))
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    described = {
+        "message": f"{failure.message} {failure.hint}".rstrip(),
+        "type": _OPENAI_TYPES.get(status, kind),
+        "param": getattr(error, "param", None),
+        "code": code,
+    }
+    return status, {"error": described}
 
 
 def error_response(error: BaseException) -> Response:
