@@ -57,11 +57,11 @@ def make_app(
     `private`: other users of this machine are refused. `page`: False serves other programs alone.
     """
     # Behind a proxy that takes TLS off, too. Browsers send it to loopback without TLS as well.
-    door = _Door(keys, cookie, is_secure=any(origin.startswith("https:") for origin in origins))
+    signing = _SignIn(keys, cookie, is_secure=any(origin.startswith("https:") for origin in origins))
     pages = [
         *(Route(path, view) for path in VIEWS),
-        Route("/sign-in", door.sign_in, methods=["GET", "POST"]),
-        Route("/sign-out", door.sign_out, methods=["POST"]),
+        Route("/sign-in", signing.sign_in, methods=["GET", "POST"]),
+        Route("/sign-out", signing.sign_out, methods=["POST"]),
         *(route for part in PARTS for route in part.ROUTES),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
@@ -85,7 +85,7 @@ async def _live(_: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-class _Door:
+class _SignIn:
     """Signs browsers in and out. `is_secure`: they send the cookie over TLS only."""
 
     def __init__(self, keys: Keys, cookie: str, *, is_secure: bool) -> None:

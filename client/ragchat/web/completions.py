@@ -1,4 +1,4 @@
-"""`/v1`: the door for other programs, in OpenAI's protocol and over the same turn as the page.
+"""`/v1`: the API for other programs, in OpenAI's protocol and with the same turn as the page.
 
 The messages of a request are its conversation. Nothing of it is saved unless the request sets `store`.
 """
