@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import anyio
+from anyio import AsyncContextManagerMixin
 
 from ragchat.errors import FilesElsewhere
 from ragchat.memory.client import MemoryClient, Mirror
@@ -44,7 +45,7 @@ ORIGIN = "a mirror of uploaded files"
 LISTING_SECONDS = 5.0
 
 
-class MemoryServer(ManagedServer):
+class MemoryServer(ManagedServer, AsyncContextManagerMixin):
     """An async context manager: entering starts the server in the background.
 
     `url` is the address of a running server; "": our own process. Our own process replaces a found server for
@@ -67,18 +68,14 @@ class MemoryServer(ManagedServer):
         self._found = found
         self._mirror = mirror
         self._client: Client | None = None  # of the found server
-        self._stack = AsyncExitStack()
 
-    async def __aenter__(self) -> Self:
-        await self._stack.enter_async_context(background_task(self._server.run))
-        if self._mirror is not None:
-            await self._stack.enter_async_context(background_task(self._mirror[0].run))
-        if self._found is not None:
-            self._client = await self._stack.enter_async_context(self._found)
-        return self
-
-    async def __aexit__(self, *error: Any) -> bool | None:
-        return await self._stack.__aexit__(*error)
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncIterator[Self]:
+        mirror = [self._mirror[0].run] if self._mirror is not None else []
+        async with background_task(self._server.run, *mirror), AsyncExitStack() as stack:
+            if self._found is not None:
+                self._client = await stack.enter_async_context(self._found)
+            yield self
 
     def client(self) -> MemoryClient:
         """The typed calls to this server."""
