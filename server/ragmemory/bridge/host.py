@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import msgspec
@@ -32,6 +32,8 @@ from ragmcp.protocol.schema.base import PROTOCOL_VERSION, CancelledParams, Error
 from ragmcp.streams import Stream
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # Seconds that a request is retried while the server is unreachable: less than FINISH_SECONDS, so that a host
 # that has closed stdin still gets the error.
@@ -219,8 +221,8 @@ def _error_object(error: RagMcpError, id: Id | None) -> ErrorObject:
 
 def _modern_headers(method: str, params: Raw) -> dict[str, str]:
     """The headers of a modern message; {} for a legacy one."""
-    members = _members(params)
-    revision = _text(_members(members.get("_meta")).get(PROTOCOL_VERSION))
+    members = _decoded(params, dict[str, Raw])
+    revision = _decoded(_decoded(members.get("_meta"), dict[str, Raw]).get(PROTOCOL_VERSION), str)
     if not revision:
         return {}
     heads = {
@@ -228,19 +230,13 @@ def _modern_headers(method: str, params: Raw) -> dict[str, str]:
         headers.METHOD: headers.encode_value(method),
     }
     if field := headers.NAMED_BY.get(method):
-        heads[headers.NAME] = headers.encode_value(_text(members.get(field)))
+        heads[headers.NAME] = headers.encode_value(_decoded(members.get(field), str))
     return heads
 
 
-def _members(raw: Raw | None) -> dict[str, Raw]:
+def _decoded(raw: Raw | None, kind: type[T]) -> T:
+    """The value if it is of that type, else an empty one."""
     try:
-        return msgspec.json.decode(raw or b"{}", type=dict[str, Raw])
+        return msgspec.json.decode(raw or b"null", type=kind)
     except DECODE_ERRORS:
-        return {}
-
-
-def _text(raw: Raw | None) -> str:
-    try:
-        return msgspec.json.decode(raw or b'""', type=str)
-    except DECODE_ERRORS:
-        return ""
+        return kind()

@@ -69,9 +69,7 @@ class Resources:
         """A page of the documents, ordered by uri, and the next cursor. Raises InvalidParams, ToolError."""
         from ragmcp.protocol.pagination import PAGE_ITEMS, cursor_to, offset
 
-        start = offset(cursor)
-        if start > MAX_OFFSET:
-            raise InvalidParams("$.cursor", "no list returned this cursor")
+        start = offset(cursor, MAX_OFFSET)
         with wire_errors():
             documents, total = await (await self._memory()).documents.page(PAGE_ITEMS, start)
         if start and not documents:

@@ -24,15 +24,15 @@ def page(items: Sequence[T], cursor: str | UnsetType) -> tuple[list[T], str | Un
     return list(items[start:end]), cursor_to(end) if end < len(items) else UNSET
 
 
-def offset(cursor: str | UnsetType) -> int:
-    """The offset at which a page begins. Raises InvalidParams for a cursor that we did not make."""
+def offset(cursor: str | UnsetType, most: int = 2**63) -> int:
+    """The offset at which a page begins. Raises InvalidParams for a cursor of no list as long as `most`."""
     if cursor is UNSET:
         return 0
     try:
         start = int(base64.b64decode(cursor, altchars=b"-_", validate=True))
     except ValueError:
         start = -1
-    if start < 1 or cursor_to(start) != cursor:
+    if not 1 <= start <= most or cursor_to(start) != cursor:
         raise InvalidParams("$.cursor", "no list returned this cursor")
     return start
 
