@@ -65,19 +65,19 @@ def replayed(turn: Turn, prices: Mapping[str, Price], before: Turn | None = None
     price = prices.get(answer.model)
     then, text_then = (before.answer.sources, _said(before)) if before else (cited, text)
     return Replayed(
-        answer.model,
-        answer.text,
-        answer.grounded,
-        _places(cited),
-        prompt,
-        completion,
-        answer.usage.is_reported,
-        turn.timings.get("total", 0.0),  # a turn of a shared notebook may lack it
-        (prompt * price.prompt + completion * price.answer) / 1e6 if price else None,
-        lacking(text_then, text, turn.question),
-        lacking(text, text_then, turn.question),
-        _places([one for one in then if not any(_overlap(one, other) for other in cited)]),
-        _places([one for one in cited if not any(_overlap(one, other) for other in then)]),
+        model=answer.model,
+        answer=answer.text,
+        grounded=answer.grounded,
+        citations=_places(cited),
+        prompt_tokens=prompt,
+        answer_tokens=completion,
+        reported=answer.usage.is_reported,
+        seconds=turn.timings.get("total", 0.0),  # a turn of a shared notebook may lack it
+        cost=(prompt * price.prompt + completion * price.answer) / 1e6 if price else None,
+        facts_gone=lacking(text_then, text, turn.question),
+        facts_new=lacking(text, text_then, turn.question),
+        citations_gone=_places([one for one in then if not any(_overlap(one, other) for other in cited)]),
+        citations_new=_places([one for one in cited if not any(_overlap(one, other) for other in then)]),
     )
 
 

@@ -130,12 +130,12 @@ def compare(before: Sequence[Outcome], now: Sequence[Outcome], changed: Sequence
             quoted = {*previous.uris, *outcome.uris}
             changes.append(
                 Change(
-                    outcome.case_id,
-                    outcome.question,
-                    getattr(outcome, measure),
-                    measure,
-                    outcome.failures,
-                    [uri for uri in changed if uri in quoted],
+                    case_id=outcome.case_id,
+                    question=outcome.question,
+                    better=getattr(outcome, measure),
+                    measure=measure,
+                    failures=outcome.failures,
+                    changed=[uri for uri in changed if uri in quoted],
                 )
             )
     return changes

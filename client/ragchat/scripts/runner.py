@@ -101,15 +101,15 @@ async def run_script(
         seconds = time.perf_counter() - started
         failures = result.errors or await unmet(step.expect, result, seconds)
         done = StepReport(
-            number,
-            step.kind,
-            step.title,
-            not failures,
-            failures,
-            seconds,
-            result.text,
-            result.uris,
-            result.notices,
+            step=number,
+            kind=step.kind,
+            title=step.title,
+            passed=not failures,
+            failures=failures,
+            seconds=seconds,
+            text=result.text,
+            uris=result.uris,
+            notices=result.notices,
         )
         report.steps.append(done)
         if on_step is not None:

@@ -286,12 +286,12 @@ class SessionStore:
                 continue
             matches.append(
                 SessionMatch(
-                    turn.session_id,
-                    turn.turn_id,
-                    title,
-                    turn.question,
-                    snippet(turn.answer.text, text),
-                    turn.created_at,
+                    session_id=turn.session_id,
+                    turn_id=turn.turn_id,
+                    title=title,
+                    question=turn.question,
+                    snippet=snippet(turn.answer.text, text),
+                    created_at=turn.created_at,
                 )
             )
         return matches

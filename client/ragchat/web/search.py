@@ -80,14 +80,14 @@ def _shown(hit: Hit, highlight: Highlight) -> ShownHit:
     text = hit.full_text.strip("\n")
     passage = Passage(text, {"mark": [*highlight.spans(text)]})
     return ShownHit(
-        hit.document_id,
-        hit.chunk_id,
-        one_line(hit.title) or short_uri(hit.uri),
-        passage_location(hit),
-        one_line(hit.heading),
-        hit.start_line,
-        hit.score,
-        passage.code() if hit.is_code else passage.prose(tables=False),
+        document_id=hit.document_id,
+        chunk_id=hit.chunk_id,
+        title=one_line(hit.title) or short_uri(hit.uri),
+        place=passage_location(hit),
+        heading=one_line(hit.heading),
+        line=hit.start_line,
+        score=hit.score,
+        nodes=passage.code() if hit.is_code else passage.prose(tables=False),
     )
 
 
