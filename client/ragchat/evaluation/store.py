@@ -15,8 +15,8 @@ from ragchat.evaluation.conditions import conditions
 from ragchat.evaluation.runs import Run
 from ragchat.sessions.database import Database
 
-# The runs in which the outcome is looked for of a case that could not be asked.
-LOOKED_AT = 20
+# Earlier runs in which the outcome of a case that could not be asked is looked for.
+MAX_EARLIER_RUNS = 20
 
 
 class EvaluationStore:
@@ -57,11 +57,11 @@ class EvaluationStore:
     async def last_run(self, script: str = "") -> Run | None:
         """The last run of a script; a case that could not be asked then has the outcome of a run before it.
 
-        Else what is worse after a server's bad hour would not be noticed.
+        Otherwise a case that became worse while its server failed would not be noticed.
         """
         if not (runs := await self.runs(script)) or not runs[0].count("failed"):
             return next(iter(runs), None)
-        earlier = reversed(await self.runs(script, LOOKED_AT))
+        earlier = reversed(await self.runs(script, MAX_EARLIER_RUNS))
         asked = {one.key: one for run in earlier for one in run.outcomes if not one.failed}
         return replace(runs[0], outcomes=[asked.get(one.key, one) for one in runs[0].outcomes])
 
