@@ -45,13 +45,14 @@ def make_cards(windows: Sequence[Window], first: int = 1) -> tuple[list[Card], l
 def _is_adjacent(window: Window, other: Window) -> bool:
     """Whether two windows are from adjacent passages of one document, or from the same passage.
 
-    A heading between them that would not be shown parts them.
+    A heading between them that would not be shown parts them. A list has its own card.
     """
     first, second = sorted((window, other), key=lambda one: (one.hit.start_line, one.first))
     one, two = first.hit, second.hit
     tops = {hit.heading.partition(" > ")[0] for hit in (one, two) if not hit.format_uri}
     are_files = len(tops) > 1 and any(map(_FILE.fullmatch, tops))
     are_parted = are_files or (one is not two and any(_PARTED.match(name) for _, name in one.places))
+    are_parted |= bool(first.list_end or second.list_end)
     if one.document_id != two.document_id or two.start_line > one.end_line + 2 or are_parted:
         return False
     between = _between(one, first.span[1], two, second.span[0]).strip()
@@ -85,6 +86,8 @@ def _card(n: int, windows: Sequence[Window], name: str) -> tuple[Card, list[Cita
             first = len(text + _PAGE_BREAK.sub("\n\n", of.full_text[start : piece.start]))
             marked = first, first + piece.end - piece.start
         text, before = text + part, (of, stop)
+    if best.list_end > (end := lines_of(hit, *best.span)[1]):
+        text += _left_out(hit, end, best.list_end + 1).rstrip()
     lines = lines_of(hit, piece.start, piece.end)
     # The lines of the whole card; the page, paragraph or row of the best piece.
     if not hit.places:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
+from math import inf
 
 from ragchat.grounding.evidence import Evidence, names_of
 from ragchat.grounding.pieces import Span, blanked, sentence_spans
@@ -18,6 +19,7 @@ from ragchat.grounding.words import index_terms
 from ragchat.offline.cards import ELLIPSIS
 from ragcommon.contract.search import Hit
 from ragcommon.text.columns import csv_header
+from ragcommon.text.lists import introduction, lists_in
 from ragcommon.text.places import Place
 from ragcommon.text.rules import FENCE, ITEM, heading_of, is_row, is_rule, searchable
 from ragconfig.settings import packaged
@@ -102,18 +104,18 @@ def all_of_list(document: str, line: int, hit: Hit, words: Sequence[Word]) -> tu
     term of a word may be a pair of terms, joined by a space.
     """
     lines, is_csv = list(line_spans(document)), hit.is_csv
-    if not (0 < line <= len(lines)) or not (is_csv or is_entry(document[slice(*lines[line - 1])])):
+    texts = [document[slice(*span)] for span in lines]
+    around = [] if is_csv else [one for one in lists_in(texts) if one.first < line <= one.last + 1]
+    if not (is_csv or around):
         return None
-    first, last = (0, len(lines) - 1) if is_csv else (line - 1, line - 1)
-    while (above := _next_of_list(document, lines, first, -1)) is not None:
-        first = above
-    while (below := _next_of_list(document, lines, last, 1)) is not None:
-        last = below
-    entries = [span for span in lines[first : last + 1] if document[slice(*span)].strip()]
+    starts = [*range(len(lines) + 1)] if is_csv else [*around[-1].entries, around[-1].last + 1]
+    parts = [(lines[at][0], lines[below - 1][1]) for at, below in pairwise(starts)]
+    entries = [(at, at + len(entry)) for at, stop in parts if (entry := document[at:stop].rstrip())]
     top = csv_header(document)[1] if is_csv else 0
     size = sum(start < top for start, _ in entries) or 2 * is_rule(document[slice(*entries[:2][-1])])
     header, entries = entries[:size], entries[size:]
-    intro = document[lines[max(0, first - 1)][0] : header[-1][1] if header else lines[first][0]]
+    begin = lines[introduction(texts, starts[0])][0]
+    intro = document[begin : header[-1][1] if header else lines[starts[0]][0]]
     named = _terms(f"{names_of(hit)} {intro}")
     telling = [word for word in words if not word.is_general and not word.is_in(named)]
     rows = [(span, _terms(document[slice(*span)]) if telling else set[str]()) for span in entries]
@@ -130,17 +132,8 @@ def _terms(text: str) -> set[str]:
 
 
 def is_entry(line: str) -> bool:
+    """Whether a line is a row or begins an item in Markdown; other marks are often those of sections."""
     return is_row(line) or ITEM.match(line) is not None
-
-
-def _next_of_list(document: str, lines: Sequence[Span], place: int, step: int) -> int | None:
-    """The next line of a list: an entry, an indented line, or an entry after an empty line."""
-    for found in (place + step, place + 2 * step):
-        line = document[slice(*lines[found])] if 0 <= found < len(lines) else ""
-        if line.strip():
-            is_part = is_entry(line) or (line[0].isspace() and found == place + step)
-            return found if is_part else None
-    return None
 
 
 @dataclass(frozen=True)
@@ -233,10 +226,12 @@ def _point(document: str, start: int, end: int) -> Span:
             continue
         begin = first if begin == stop else begin
         if is_entry(line):
-            room = 0 if is_row(line) else MAX_POINT
-            while stop_of_line - first < room and (more := _next_of_list(document, lines, place - 1, 1)):
-                place, stop_of_line = more + 1, lines[more][1]
-            return begin, stop_of_line
+            texts = [document[slice(*span)] for span in lines[place - 1 : place + MAX_POINT]]
+            last = max(one.last for one in lists_in(texts, inf) if not one.first)
+            shown = lines[place - 1 : place + last]
+            stops = [stop for begins, stop in shown if document[begins:stop].strip()]
+            enough = first if is_row(line) else first + MAX_POINT
+            return begin, next((stop for stop in stops if stop >= enough), stops[-1])
         while (
             place < len(lines) and _is_text(below := document[slice(*lines[place])]) and not is_entry(below)
         ):

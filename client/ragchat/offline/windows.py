@@ -66,7 +66,7 @@ _DRAWN = " .:,=*~#^+_─═━-"
 class Window:
     """The pieces of a passage from `first` to `last` (inclusive); `best` is the most likely answer.
 
-    `is_whole`: it is not shortened to fit a card.
+    If it shows a list, `list_end` is the last line of that, from 1, and it is not shortened to fit a card.
     """
 
     evidence: Evidence
@@ -74,7 +74,7 @@ class Window:
     last: int
     best: int
     score: float = 0.0
-    is_whole: bool = False
+    list_end: int = 0
 
     @property
     def hit(self) -> Hit:
@@ -278,7 +278,7 @@ def chosen(largest: Sequence[Window]) -> tuple[list[Window], list[Window]]:
     shown, further = list[Window](), list[Window]()
     for window in _newest_first(largest):
         size = SIZES[min(len(shown), SHOWN - 1)]
-        if not window.is_whole and window.first < window.last and len(window.text) > size:
+        if not window.list_end and window.first < window.last and len(window.text) > size:
             window = best_window(window.evidence, size) or window
         adds = len(shown) < SHOWN and window.score >= MIN_SHARE * largest[0].score
         if not any(_repeats(window, other) for other in (*shown, *further)):

@@ -163,9 +163,15 @@ async def listed(question: str, document: str) -> tuple[list[str], int] | None:
 
 async def test_a_list_has_all_of_its_items_with_what_is_below_them() -> None:
     assert await listed("Which tools are there in the shed?", SHED) == (
-        ["- a spade", "  with a long handle", "- two rakes", "- a wheelbarrow"],
+        ["- a spade\n  with a long handle", "- two rakes", "- a wheelbarrow"],
         0,
     )
+
+
+async def test_items_are_shown_with_all_of_their_lines_and_paragraphs() -> None:
+    items = ["- a spade, which\nis new\n\n  and a rake", "- a pump", "- a net"]
+    document = "# Shed\n\nThe tools in the shed:\n\n" + "\n".join(items) + "\n\nThe key is with Tom.\n"
+    assert await listed("Which tools are there in the shed?", document) == (items, 0)
 
 
 async def test_a_table_has_its_header_and_all_rows_or_those_that_hold_what_is_asked() -> None:

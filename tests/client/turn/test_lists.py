@@ -9,9 +9,10 @@ import pytest
 from ragchat.answer import Answer
 from ragchat.errors import MemoryUnavailable
 from ragchat.memory.client import MemoryClient
+from ragchat.offline.cards import ELLIPSIS
 from ragchat.offline.windows import SIZES
 from ragchat.turn.limits import RetrievalLimits
-from ragchat.turn.lists import SIZE
+from ragchat.turn.lists import MAX_INTRO, SIZE
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import retrieve
 from tests.support.memory import memory_of
@@ -61,13 +62,59 @@ async def test_a_question_for_one_thing_has_a_card_of_the_usual_size(tmp_path: P
     assert len(answer.cards[0].text) <= SIZES[0]
 
 
-async def test_a_long_list_is_shown_from_its_introduction_on_in_whole_lines(tmp_path: Path) -> None:
-    document = keeper("-").replace("whatever the weather is", "whatever the weather of the season is")
+async def test_a_long_list_is_shown_from_its_introduction_on_in_whole_lines_and_says_that_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    document = keeper("-").replace(
+        "whatever the weather is", "whatever the weather of that part of the season is"
+    )
     answer = await ask("What are the duties of the keeper?", {"towers.md": document}, tmp_path)
-    text = answer.cards[0].text
+    text, mark = answer.cards[0].text.rsplit("\n", 1)
     assert text.startswith(KEEPER)
     assert len(text) <= SIZE
     assert text.endswith("season is that day")
+    assert mark == f"{ELLIPSIS} lines {7 + len(text.splitlines())}–26"
+
+
+async def test_of_a_long_paragraph_the_last_sentences_introduce_a_list(tmp_path: Path) -> None:
+    document = keeper("-").replace(KEEPER, f"{NIGHT.strip()} " * 40 + KEEPER)
+    answer = await ask("What are the duties of the keeper?", {"towers.md": document}, tmp_path)
+    text = answer.cards[0].text
+    assert KEEPER in text
+    assert text.index(KEEPER) <= MAX_INTRO
+    assert f"- {DUTIES[9]}" in text
+    assert len(text) <= SIZE + 20
+
+
+async def test_an_entry_that_does_not_fit_a_card_is_shown_in_part(tmp_path: Path) -> None:
+    document = keeper("-").replace("- wind", f"- first, {'and then ' * 300}wind", 1)
+    answer = await ask("What are the duties of the keeper?", {"towers.md": document}, tmp_path)
+    text, mark = answer.cards[0].text.rsplit("\n", 1)
+    assert text.startswith(f"{KEEPER}\n\n- first, and then")
+    assert len(text) <= SIZE
+    assert mark == f"{ELLIPSIS} lines 10–26"
+
+
+async def test_a_list_inside_the_first_entry_does_not_hide_the_list_around_it(tmp_path: Path) -> None:
+    woods = "".join(f"  - wood of kind {number}, dry and split\n" for number in range(1, 9))
+    rules = "".join(f"- {duty}\n" for duty in DUTIES[:12])
+    document = f"# Hut\n\n{NIGHT}\n## Rules of the hut\n\n- Burn only\n{woods}{rules}\n## Way\n\n{NIGHT * 3}"
+    answer = await ask("What are the rules of the hut?", {"hut.md": document}, tmp_path)
+    assert [duty for duty in DUTIES[:12] if duty not in answer.cards[0].text] == []
+
+
+async def test_code_between_the_steps_of_a_list_is_part_of_it(tmp_path: Path) -> None:
+    steps = "".join(
+        f"{n}. {duty}:\n\n   ```sh\n   # tower {n}\n   wind\n   ```\n\n"
+        for n, duty in enumerate(DUTIES[:9], 1)
+    )
+    document = (
+        f"# The towers\n\n{NIGHT}\n## Keeper\n\nThe steps of the keeper are:\n\n{steps}## Pay\n\n{NIGHT * 3}"
+    )
+    answer = await ask("What are the steps of the keeper?", {"towers.md": document}, tmp_path)
+    text = answer.cards[0].text
+    assert text.startswith("The steps of the keeper are:")
+    assert [duty for duty in DUTIES[:9] if duty not in text] == []
 
 
 async def test_the_list_inside_an_entry_is_shown_with_that_entry(tmp_path: Path) -> None:
