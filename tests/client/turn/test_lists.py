@@ -56,6 +56,12 @@ async def test_without_the_document_the_best_passages_are_shown(
     assert len(answer.cards[0].text) <= SIZES[0]
 
 
+@pytest.mark.parametrize("question", ["list of the keeper's duties", "a full list of duties of the keeper"])
+async def test_a_list_is_also_asked_for_by_its_name(question: str, tmp_path: Path) -> None:
+    answer = await ask(question, {"towers.md": keeper("-")}, tmp_path)
+    assert [duty for duty in DUTIES if duty not in answer.cards[0].text] == []
+
+
 async def test_a_question_for_one_thing_has_a_card_of_the_usual_size(tmp_path: Path) -> None:
     answer = await ask("Which duty does the keeper have in tower 9?", {"towers.md": keeper("-")}, tmp_path)
     assert DUTIES[8] in answer.cards[0].text
