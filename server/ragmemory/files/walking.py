@@ -278,7 +278,7 @@ def _walk(
                     if not ignored.unreadable:
                         excluded.add(here)
                     continue
-                found = _examine(folder, entry, root)
+                found = _examine(folder, entry, here, root)
                 if isinstance(found, FileOutcome):
                     yield found
                     continue
@@ -310,10 +310,9 @@ def _unreadable(ignored: Gitignore) -> Iterator[FileOutcome]:
 
 
 def _examine(
-    folder: Folder, entry: os.DirEntry[str], root: Path
+    folder: Folder, entry: os.DirEntry[str], path: Path, root: Path
 ) -> tuple[Path, os.stat_result] | FileOutcome:
     """The resolved path of an entry and its `stat`, or why it is skipped."""
-    path = folder.path / entry.name
     try:
         if not entry.is_symlink():
             return path, folder.stat(entry.name)

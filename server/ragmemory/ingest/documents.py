@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -131,6 +132,7 @@ def media_type(uri: str, stated: object = None) -> str:
     return _MEDIA_TYPES.get(_extension(uri), "text/plain")
 
 
+@lru_cache(1_000)
 def _extension(uri: str) -> str:
     """The extension of a file, without the dot, or of the file that is compressed in it, or was rotated."""
     # Not with pathlib: it took 5 % of the time of a load of small files.

@@ -63,7 +63,7 @@ class Folder:
 
         def open(self, name: str, flags: int = READ, mode: int = 0o600) -> int:
             """The descriptor of a file."""
-            return _open(name, flags | os.O_NOFOLLOW, mode, self._handle, self.path / name)
+            return _open(name, flags | os.O_NOFOLLOW, mode, self._handle, self.path, name)
 
         def stat(self, name: str) -> os.stat_result:
             """The state of an entry, which may be a link."""
@@ -143,16 +143,17 @@ if sys.platform != "win32":
         finally:
             os.close(here)
 
-    def _open(name: str, flags: int, mode: int, folder: int, path: Path) -> int:
+    def _open(name: str, flags: int, mode: int, folder: int, path: Path, below: str = "") -> int:
+        """An error names the path and what is `below` it: joining them takes longer than to open a file."""
         try:
             return os.open(name, flags, mode, dir_fd=folder)
         except ValueError:
             reason = "its name has a character that no file name may have"
-            raise OSError(errno.EINVAL, reason, str(path)) from None
+            raise OSError(errno.EINVAL, reason, str(path / below)) from None
         except OSError as error:
             if _is_link(error, name, folder):
-                raise LinkInPath(path) from None
-            raise OSError(error.errno, error.strerror, str(path)) from None
+                raise LinkInPath(path / below) from None
+            raise OSError(error.errno, error.strerror, str(path / below)) from None
 
     def _is_link(error: OSError, name: str, folder: int) -> bool:
         """Whether a link is why an entry could not be opened."""

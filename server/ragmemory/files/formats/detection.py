@@ -137,11 +137,11 @@ def module_of(path: Path, data: bytes) -> str:
             return module
     if named in KINDS:
         return _module_of_other(beginning, named)
-    if path.suffix.lower() in PLAIN:
+    suffix = path.suffix.lower()
+    if suffix in PLAIN:
         return _module_of_plain(data)
     if path.parent.name in MAILDIR and MAIL.match(data[:MAIL_WITHIN]):
         return "mail"
-    suffix = path.suffix.lower()
     if suffix in csv_table.DELIMITERS and csv_table.has_line_breaks(suffix, data):
         return "csv_table"
     return _module_of_json(path, data) if suffix in JSON else named

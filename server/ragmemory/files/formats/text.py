@@ -34,11 +34,11 @@ STATED = re.compile(r"^(title|tags):[ \t]*+(?![>|])(.*(?:\n[ \t]*- .*)*)", re.MU
 
 def read(path: Path, data: bytes) -> FileText:
     """The text of a file. Raises NotText, EmptyText."""
-    decoded = decode(data)
+    decoded, suffix = decode(data), path.suffix.lower()
     text, notes = decoded.text, [decoded.note]
-    if path.suffix.lower() in ("", ".txt") and len(ASCIIDOC.findall(text)) > 1:
+    if suffix in ("", ".txt") and len(ASCIIDOC.findall(text)) > 1:
         return asciidoc.read(path, data)
-    if path.suffix.lower() in MARKDOWN_NAMES:
+    if suffix in MARKDOWN_NAMES:
         front = FRONT_MATTER.match(text)
         text = without_records(text, front[1] if front else "")
     else:  # Programs write these.
@@ -54,43 +54,37 @@ def read(path: Path, data: bytes) -> FileText:
         shown = f"`man {name} | col -b > {name}.txt`"
         notes.append(f"is the source of a manual page, with its markup: load what {shown} writes instead")
     # A name says nothing about the text of a file without a known extension.
-    is_plain = is_markdown(path.name) and path.suffix.lower() not in MARKDOWN_NAMES and not has_markdown(text)
+    is_plain = is_markdown(path.name) and suffix not in MARKDOWN_NAMES and not has_markdown(text)
     note = "; ".join(filter(None, notes))
     media_type = "text/plain" if is_plain else ""
-    tags = re.split(r"\n[ \t]*- |,", _stated(path, text).get("tags", "").strip("[]"))
-    return FileText(
-        text,
-        title_of(path, text),
-        note,
-        media_type=media_type,
-        tags=list(filter(None, (tag.strip(" \t\"'#") for tag in tags))),
-        left_out=_left_out(path, text),
-    )
+    stated, tags = _stated(suffix, text)
+    left_out = _left_out(suffix, text)
+    return FileText(text, stated or path.name, note, media_type=media_type, tags=tags, left_out=left_out)
 
 
-def _left_out(path: Path, text: str) -> str:
+def _left_out(suffix: str, text: str) -> str:
     if KEY.match(text):
         return PRIVATE_KEY
     if text.rstrip().endswith(EXPORT_MARK):
         return OWN_EXPORT
-    is_script = path.suffix.lower() == ".toml" and all(one.search(text) for one in (STEP, ASK, EXPECT))
+    is_script = suffix == ".toml" and all(one.search(text) for one in (STEP, ASK, EXPECT))
     return OWN_SCRIPT if is_script else ""
 
 
 def title_of(path: Path, text: str) -> str:
-    """The title that a Markdown document states, else the file's name.
+    """The title that a Markdown document states, else the file's name."""
+    return _stated(path.suffix.lower(), text)[0] or path.name
 
-    Its first heading states it if that is of the first level, or nothing but front matter is above it.
+
+def _stated(suffix: str, text: str) -> tuple[str, list[str]]:
+    """The title and the tags that a Markdown document states.
+
+    Its first heading states the title if that is of the first level, or nothing but front matter is above it.
     """
-    if stated := _stated(path, text).get("title", "").strip("\"'"):
-        return stated
-    if path.suffix.lower() in MARKDOWN_NAMES:
-        front = FRONT_MATTER.match(text)
-        return leading_heading(text[front.end() if front else 0 :]) or path.name
-    return path.name
-
-
-def _stated(path: Path, text: str) -> dict[str, str]:
-    """The values in the front matter of Markdown."""
-    front = FRONT_MATTER.match(text) if path.suffix.lower() in MARKDOWN_NAMES else None
-    return {name: value.rstrip() for name, value in STATED.findall(front[1])} if front else {}
+    if suffix not in MARKDOWN_NAMES:
+        return "", []
+    front = FRONT_MATTER.match(text)
+    stated = {name: value.rstrip() for name, value in STATED.findall(front[1])} if front else {}
+    title = stated.get("title", "").strip("\"'") or leading_heading(text[front.end() if front else 0 :])
+    tags = re.split(r"\n[ \t]*- |,", stated.get("tags", "").strip("[]"))
+    return title, [*filter(None, (tag.strip(" \t\"'#") for tag in tags))]
