@@ -23,7 +23,7 @@ from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.ingest.blocks import Block
 from ragmemory.ingest.chunking import Blocks, ChunkerInput, TokenCounter, split
 from ragmemory.search.indexing import BuiltSegment
-from ragmemory.types.changes import Changes, Checkpoint
+from ragmemory.types.changes import Changes, Checkpoint, indexed_title
 from ragmemory.types.writes import Chunk, Embedding
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ MAX_FAILURES = 5
 
 # The chunks of a text and their embeddings.
 Embedded = tuple[list[Chunk], list[Embedding]]
-# The title of a text that is embedded, and the one that is indexed.
-Titles = tuple[str, str]
+# The uri and the title of a text.
+Names = tuple[str, str]
 
 
 class Batch(NamedTuple):
@@ -82,7 +82,7 @@ class BulkWorker:
     async def prepare(
         self,
         sources: Sequence[ChunkerInput],
-        titles: Sequence[Titles],
+        names: Sequence[Names],
         max_tokens: int,
         ranking: RankingSettings | None,
     ) -> Batch | None:
@@ -93,7 +93,7 @@ class BulkWorker:
             with anyio.fail_after(DEADLINE_SECONDS):
                 batch = await to_process.run_sync(
                     split_and_embed,
-                    *(sources, titles, max_tokens, ranking),
+                    *(sources, names, max_tokens, ranking),
                     cancellable=True,
                     limiter=self._limiter,
                 )
@@ -109,7 +109,7 @@ class BulkWorker:
 
 def split_and_embed(
     sources: Sequence[ChunkerInput],
-    titles: Sequence[Titles],
+    names: Sequence[Names],
     max_tokens: int,
     ranking: RankingSettings | None,
 ) -> Batch:
@@ -119,7 +119,7 @@ def split_and_embed(
     batch = split_batch(sources, max_tokens, embedder.count_tokens, blocks=_blocks)
     every = [
         (source.text, title, chunk)
-        for source, (title, _), chunks in zip(sources, titles, batch, strict=True)
+        for source, (_, title), chunks in zip(sources, names, batch, strict=True)
         for chunk in chunks or ()
     ]
     texts, above = zip(*(embedder_input(*one) for one in every), strict=True) if every else ((), ())
@@ -131,7 +131,11 @@ def split_and_embed(
     changes = Changes(
         checkpoint=Checkpoint(),
         chunk_ids=list(range(len(every))),
-        titles=[title for (_, title), chunks in zip(titles, batch, strict=True) for _ in chunks or ()],
+        titles=[
+            title
+            for name, chunks in zip(names, batch, strict=True)
+            for title in [indexed_title(*name)] * len(chunks or ())
+        ],
         headings=[chunk.heading for *_, chunk in every],
         texts=list(texts),
         surroundings=[chunk.surroundings for *_, chunk in every],

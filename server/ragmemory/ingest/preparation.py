@@ -28,7 +28,6 @@ from ragmemory.stores.embeddings import Embedded
 from ragmemory.stores.store import Store
 from ragmemory.stores.writing import PAGE, REWRITTEN, StoredDocument, difference
 from ragmemory.text.languages import language_of
-from ragmemory.types.changes import indexed_title
 from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument, Write
 
 if TYPE_CHECKING:
@@ -206,9 +205,8 @@ class Preparation:
         # Embeddings that come with a document are kept.
         if not worker or any(write.known for write in writes) or not worker.takes(sources):
             return None
-        documents = [write.document for write in writes]
-        titles = [(one.title, indexed_title(one.uri, one.title)) for one in documents]
-        batch = await worker.prepare(sources, titles, max_tokens, self._indexing.segment_settings)
+        names = [(write.document.uri, write.document.title) for write in writes]
+        batch = await worker.prepare(sources, names, max_tokens, self._indexing.segment_settings)
         if batch is None:
             return None
         if batch.built:

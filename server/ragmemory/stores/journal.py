@@ -65,10 +65,10 @@ async def record(connection: Connection, new: Iterable[NewEntry], at: datetime, 
     The depth counts writes that are not undone: neither an undo nor an undone write counts. All texts of a
     group are kept while one of its writes is within the depth, so that it can be undone as a whole.
     """
-    new = list(new)
+    new, moment = list(new), iso(at)
     await mark_undone(connection, [entry.undoes for entry in new if entry.undoes is not None])
     rows = [
-        (iso(at), entry.action, entry.document_id, entry.uri)
+        (moment, entry.action, entry.document_id, entry.uri)
         + (entry.origin.client, entry.origin.session, entry.origin.host, entry.origin.group)
         + (entry.before or (None, None, None, None, None))
         for entry in new

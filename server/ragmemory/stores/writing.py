@@ -201,7 +201,7 @@ class Writing(NamedTuple):
         return [Forgotten(one.document_id, one.uri, one.chunks) for one in documents]
 
     async def _write(self, steps: list[_Step], table: meta.Table) -> None:
-        connection = self.connection
+        connection, moment = self.connection, journal.iso(self.at)
         replaced = [step.stored for step in steps if step.stored and step.number != step.stored.number]
         old = [step.stored for step in steps if step.stored]
         texts = await _texts(connection, old)
@@ -220,7 +220,7 @@ class Writing(NamedTuple):
             " chunks = excluded.chunks, characters = excluded.characters, created = excluded.created,"
             " added_at = excluded.added_at, updated_at = excluded.updated_at, stamp = excluded.stamp,"
             " machine = excluded.machine",
-            (_document_row(step, self.at) for step in steps),
+            (_document_row(step, moment) for step in steps),
         )
         await chunks.insert(
             connection,
@@ -309,10 +309,10 @@ def _given_data(write: Write) -> journal.UndoData:
     return journal.UndoData(document.text, document.metadata, write.added_at, places=places)
 
 
-def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
+def _document_row(step: _Step, moment: str) -> tuple[object, ...]:
     document = step.write.document
-    added_at = step.stored.added_at if step.stored else step.write.added_at or journal.iso(at)
-    updated_at = step.write.updated_at or journal.iso(at)
+    added_at = step.stored.added_at if step.stored else step.write.added_at or moment
+    updated_at = step.write.updated_at or moment
     if step.stored and step.only_chunks:
         updated_at = step.stored.updated_at
     # A stamp is that of a file on the machine of this process, which in SQLite has no name. An edit keeps it.

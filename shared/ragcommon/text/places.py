@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from operator import itemgetter
-from pathlib import PurePosixPath
 from typing import TypeAlias
 from urllib.parse import unquote
 
@@ -129,4 +128,4 @@ def file_name(uri: str, title: str = "") -> str:
         return uri
     if uri.startswith("sha256:"):
         return title or uri
-    return PurePosixPath(unquote(uri)).name or uri
+    return unquote(uri).rstrip("/").rpartition("/")[2] or uri
