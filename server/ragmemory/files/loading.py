@@ -1,10 +1,10 @@
-"""Load the files of one job: read them in threads, and inject many concurrently."""
+"""Load the files of one job: read them in threads, and store many at once."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -15,7 +15,7 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragcommon.contract.documents import Metadata
+from ragcommon.contract.documents import Injected, Metadata
 from ragcommon.contract.errors import FATAL
 from ragcommon.contract.files import FileOutcome, Ingestion, IngestionError
 from ragcommon.contract.history import Origin
@@ -33,22 +33,22 @@ from ragmemory.stores.chunks import text_digest
 from ragmemory.stores.journal import iso
 
 if TYPE_CHECKING:
-    from anyio.abc import ObjectReceiveStream, ObjectSendStream
+    from anyio.abc import TaskGroup
 
     from ragmemory.ingest.writer import Writer
     from ragmemory.stores.store import Store
 
 logger = logging.getLogger(__name__)
 
-# Concurrent injections, enough to fill two batches: one is embedded while another is committed. With 256,
-# loading small files takes a tenth longer; more than 512 only hold more text in memory.
+# Files read but not yet stored, enough to fill two batches of the writer: one is embedded while another is
+# committed. With 256, loading small files takes a tenth longer; more than 512 only hold more text in memory.
 IN_FLIGHT = 512
 # Bytes of files that are read but not yet stored. A larger file is loaded on its own.
 MAX_BYTES = 16 << 20
-# Files read per call in a thread: switching threads costs more than reading a file.
-READ_AT_ONCE = 16
+# Files read by one call in a thread, and stored by one task: either costs more than a small file.
+READ_AT_ONCE = 64
 # Files whose stored states are looked up per query.
-LOOKED_UP_AT_ONCE = 500
+LOOKED_UP_AT_ONCE = IN_FLIGHT
 # How long a cancelled job waits for the commits that have begun: less than those who cancel it wait.
 SETTLE_SECONDS = 1.5
 # Failures that are stored with a job.
@@ -112,7 +112,7 @@ def end_job(job: Ingestion, status: EndStatus, error: StructuredError | None = N
 
 @dataclass(eq=False)
 class Loading:
-    """One task reads files; at most IN_FLIGHT tasks inject them and record the outcomes."""
+    """One task reads files in batches. For each batch, another stores the texts and records the outcomes."""
 
     _store: Store
     _writer: Writer
@@ -123,22 +123,18 @@ class Loading:
     def __post_init__(self) -> None:
         self._parts: dict[str, int] = {}  # bytes that count as done of files with scanned pages, by URI
         self._numbers = {file.uri: number for number, file in enumerate(self._files, 1)}
-        self._fatal: RagMemoryError | None = None
+        self._fatal: Exception | None = None  # affects all files
         self._stamps: dict[str, tuple[str, bytes]] = {}
         self._stored: set[str] = set()  # URIs of changed files that have a document
         self._foreign: set[str] = set()  # URIs of documents that another machine has loaded
-        self._bytes = 0  # read but not yet stored
-        self._freed = anyio.Event()
         self._in_flight: dict[str, File] = {}
+        self._held: dict[str, int] = {}  # bytes of those that are in memory, by URI
+        self._freed = anyio.Event()
 
     async def run(self) -> None:
         """Raises the first error that affects all files."""
-        send, receive = anyio.create_memory_object_stream[tuple[File, Content | str]]()
-        with send, receive:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._read_files, send)
-                for _ in range(min(IN_FLIGHT, len(self._files))):
-                    tasks.start_soon(self._store_files, receive)
+        async with anyio.create_task_group() as tasks:
+            await self._read_files(tasks)
         try:
             if self._stamps:
                 await self._store.documents.set_stamps(self._stamps)
@@ -164,16 +160,23 @@ class Loading:
             elif not waiting.cancelled_caught:
                 self._run.job.begun -= 1
 
-    async def _read_files(self, send: ObjectSendStream[tuple[File, Content | str]]) -> None:
-        async with send:
-            for start in range(0, len(self._files), LOOKED_UP_AT_ONCE):
-                changed = await self._changed(self._files[start : start + LOOKED_UP_AT_ONCE])
-                for batch in _batches(changed):
-                    await self._reserve(size_of(batch))
-                    if self._fatal is not None:
-                        return
-                    for file in zip(batch, await to_thread.run_sync(_read, batch), strict=True):
-                        await send.send(file)
+    async def _read_files(self, tasks: TaskGroup) -> None:
+        for start in range(0, len(self._files), LOOKED_UP_AT_ONCE):
+            changed = await self._changed(self._files[start : start + LOOKED_UP_AT_ONCE])
+            for batch in _batches(changed):
+                await self._reserve(batch)
+                contents = await to_thread.run_sync(_read, batch)
+                if self._fatal is not None:
+                    return
+                self._run.job.begun += len(batch)
+                self._in_flight |= {file.uri: file for file in batch}
+                read = []
+                for file, content in zip(batch, contents, strict=True):
+                    if isinstance(content, str):
+                        tasks.start_soon(self._parse, file)
+                    else:
+                        read.append((file, content))
+                tasks.start_soon(self._store_files, read)
 
     async def _changed(self, files: Sequence[File]) -> list[File]:
         """The files that are new or changed; the others are recorded as unchanged."""
@@ -202,71 +205,82 @@ class Loading:
         if file.uri not in self._foreign:
             self._stamps[file.uri] = stamp, digest
 
-    async def _reserve(self, size: int) -> None:
-        """Wait until `size` more bytes may be held in memory."""
-        while self._bytes and self._bytes + size > MAX_BYTES:
+    async def _reserve(self, batch: Sequence[File]) -> None:
+        """Wait until these files may be in flight too, and their bytes in memory."""
+        while len(self._in_flight) + len(batch) > IN_FLIGHT or (
+            self._held and sum(self._held.values()) + size_of(batch) > MAX_BYTES
+        ):
             self._freed = anyio.Event()
             await self._freed.wait()
-        self._bytes += size
+        self._held |= {file.uri: file.size for file in batch}
 
-    async def _store_files(self, receive: ObjectReceiveStream[tuple[File, Content | str]]) -> None:
-        async for file, content in receive:
-            if isinstance(content, str):
-                # The parser reads the file itself, and may take minutes for its scanned pages.
-                self._release(file.size)
-            if self._fatal is None:
-                self._run.job.begun += 1
-                self._in_flight[file.uri] = file
-                read = await self._parsed(file) if isinstance(content, str) else content
-                self._done(file, await self._outcome(file, read))
-            if not isinstance(content, str):
-                self._release(file.size)
-
-    async def _parsed(self, file: File) -> Content:
-        try:
-            return await parse(detection.read, file.path, self._ocr, partial(self._note_page, file))
-        except Exception as error:
-            return error
-
-    def _release(self, size: int) -> None:
-        self._bytes -= size
+    def _release(self, file: File) -> None:
+        self._held.pop(file.uri, None)
         self._freed.set()
 
-    async def _outcome(self, file: File, content: Content) -> FileOutcome:
+    async def _parse(self, file: File) -> None:
+        # The parser reads the file itself, and may take minutes for its scanned pages.
+        self._release(file)
+        content: Content
         try:
-            if isinstance(content, FileText):
-                if file.named or not content.left_out:
-                    return await self._inject(file, content)
-                held = STILL_HELD if file.uri in self._stored and not self._run.job.prune else ""
-                content = NoText(f"is {content.left_out}, and is read only if you name it{held}")
-            return await self._refuse(file, content)
-        except RagMemoryError as error:
-            if error.code in FATAL:
-                self._fatal = self._fatal or error
-            return FileOutcome(file.uri, "failed", error=str(error))
+            content = await parse(detection.read, file.path, self._ocr, partial(self._note_page, file))
         except Exception as error:
-            if of_the_system(error):
-                raise
-            return _failed(file, error)
+            content = error
+        await self._store_files([(file, content)])
 
-    async def _inject(self, file: File, content: FileText) -> FileOutcome:
-        mark = UNREAD_SCANS if file.stamp and content.has_unread_scans else ""
-        stamp = with_depth(file.stamp + mark, file.root)
-        outcome = await inject(self._writer, file.uri, content, stamp, self._run.origin)
-        if outcome.status == "unchanged":
-            self._stamp(file, stamp, text_digest(content.text))
-        return outcome
+    async def _store_files(self, read: Sequence[tuple[File, Content]]) -> None:
+        """Store the texts of files, and record the outcome of each when it is known."""
+        documents, texts = [], {}
+        for file, content in read:
+            try:
+                if isinstance(content, FileText) and (file.named or not content.left_out):
+                    metadata, stamp = metadata_of(file.uri, content), _stamp_of(file, content)
+                    documents.append(
+                        await self._writer.document(content.text, metadata, stamp, content.places)
+                    )
+                    texts[file.uri] = content
+                else:
+                    self._done(file, await self._refuse(file, content))
+            except Exception as error:
+                self._fail(file, error)
+        await self._writer.inject_all(documents, self._run.origin, partial(self._note_stored, texts))
+        # Without memory or threads, files that are being parsed need not be waited for.
+        if self._fatal is not None and not isinstance(self._fatal, RagMemoryError):
+            raise self._fatal
 
-    async def _refuse(self, file: File, error: Exception) -> FileOutcome:
-        """The outcome of an unreadable file. A sync removes its document if the file no longer holds text."""
-        outcome = _unread(file, error)
-        if isinstance(error, NoText) and self._run.job.prune and file.uri in self._stored - self._foreign:
+    def _note_stored(self, texts: Mapping[str, FileText], uri: str, stored: Injected | Exception) -> None:
+        file, content = self._in_flight[uri], texts[uri]
+        if isinstance(stored, Exception):
+            self._fail(file, stored)
+            return
+        if stored.status == "unchanged":
+            self._stamp(file, _stamp_of(file, content), text_digest(content.text))
+        self._done(file, outcome_of(stored, content))
+
+    async def _refuse(self, file: File, content: Content) -> FileOutcome:
+        """The outcome of a file that is not read. A sync removes its document if it no longer holds text."""
+        if isinstance(content, FileText):
+            held = STILL_HELD if file.uri in self._stored and not self._run.job.prune else ""
+            content = NoText(f"is {content.left_out}, and is read only if you name it{held}")
+        outcome = _unread(file, content)
+        if isinstance(content, NoText) and self._run.job.prune and file.uri in self._stored - self._foreign:
             await self._writer.forget_all([file.uri], self._run.origin, self._store.engine.machine)
             return replace(outcome, status="removed")
         return outcome
 
+    def _fail(self, file: File, error: Exception) -> None:
+        if isinstance(error, RagMemoryError):
+            is_fatal = error.code in FATAL
+            outcome = FileOutcome(file.uri, "failed", error=str(error))
+        else:
+            is_fatal, outcome = of_the_system(error) is not None, _failed(file, error)
+        if is_fatal:
+            self._fatal = self._fatal or error
+        self._done(file, outcome)
+
     def _done(self, file: File, outcome: FileOutcome) -> None:
         self._in_flight.pop(file.uri, None)
+        self._release(file)
         self._run.add(replace(outcome, number=self._numbers[file.uri]))
         self._run.job.done += 1
         self._run.job.done_bytes += file.size - self._parts.pop(file.uri, 0)
@@ -280,13 +294,18 @@ class Loading:
 
 
 def _batches(files: Sequence[File]) -> Iterator[list[File]]:
-    """Batches of READ_AT_ONCE files, or fewer if they are large."""
+    """Batches of READ_AT_ONCE files, or fewer if they are large.
+
+    A batch stays in memory until all its texts are stored.
+    """
     batch: list[File] = []
+    size = 0
     for file in files:
-        if batch and (len(batch) == READ_AT_ONCE or size_of([*batch, file]) > MAX_BYTES / 4):
+        if batch and (len(batch) == READ_AT_ONCE or size + file.size > MAX_BYTES / 16):
             yield batch
-            batch = []
+            batch, size = [], 0
         batch.append(file)
+        size += file.size
     if batch:
         yield batch
 
@@ -315,16 +334,25 @@ def _read_one(file: File, folder: Folder) -> Content | str:
         return error
 
 
-async def inject(writer: Writer, uri: str, content: FileText, stamp: str, origin: Origin) -> FileOutcome:
-    """Inject a file or page, with its `stamp`. Raises RagMemoryError."""
+def metadata_of(uri: str, content: FileText) -> Metadata:
+    """The metadata of the document of a file or page."""
     # The title may be the file name, which on POSIX need not be valid Unicode.
     metadata: Metadata = {"uri": uri, "title": content.title.encode(errors="replace").decode()}
     if content.tags:
         metadata["tags"] = content.tags
     if content.media_type:
         metadata["media_type"] = content.media_type
-    injected = await writer.inject(content.text, metadata, origin, stamp, content.places)
-    return FileOutcome(uri, injected.status, injected.document_id, injected.chunks, note=content.note)
+    return metadata
+
+
+def outcome_of(stored: Injected, content: FileText) -> FileOutcome:
+    """The outcome of a file or page that is stored."""
+    return FileOutcome(stored.uri, stored.status, stored.document_id, stored.chunks, note=content.note)
+
+
+def _stamp_of(file: File, content: FileText) -> str:
+    mark = UNREAD_SCANS if file.stamp and content.has_unread_scans else ""
+    return with_depth(file.stamp + mark, file.root)
 
 
 def _unread(file: File, error: Exception) -> FileOutcome:

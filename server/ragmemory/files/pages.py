@@ -25,7 +25,7 @@ from ragmemory.errors import RagMemoryError
 from ragmemory.files.formats import html
 from ragmemory.files.formats.detection import module_of, read
 from ragmemory.files.formats.file_text import FileText
-from ragmemory.files.loading import JobRun, inject
+from ragmemory.files.loading import JobRun, metadata_of, outcome_of
 from ragmemory.files.parsing import parse
 from ragmemory.files.reading import READER_VERSION, read_file
 from ragmemory.files.walking import SAVE_AS, UNSUPPORTED
@@ -126,10 +126,11 @@ class PageLoading:
     async def _inject(self, page: Page, content: FileText) -> FileOutcome:
         # Also without a state, after which the page is read again: it says that this machine has loaded it.
         stamp = f"{READER_VERSION}:{'' if content.has_unread_scans else page.stamp}"
-        outcome = await inject(self._writer, page.address, content, stamp, self._run.origin)
-        if outcome.status == "unchanged":
+        metadata = metadata_of(page.address, content)
+        stored = await self._writer.inject(content.text, metadata, self._run.origin, stamp, content.places)
+        if stored.status == "unchanged":
             await self._store.documents.set_stamps({page.address: (stamp, text_digest(content.text))})
-        return outcome
+        return outcome_of(stored, content)
 
     async def _not_loaded(self, address: str, reason: str, gone: str = "") -> FileOutcome:
         """A page that is gone stays in memory, also in a sync: it may be the last copy of it."""

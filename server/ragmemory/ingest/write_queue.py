@@ -9,10 +9,11 @@ it, and cancelling that task ends the work.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import anyio
@@ -41,20 +42,24 @@ Abandon = Callable[[StagedDocument], Awaitable[None]]
 Commit = Callable[[Sequence[Write]], Awaitable[Sequence[Injected | Exception | None]]]
 # Called after that; delays the outcomes, and the next commit, while the index lags.
 KeepUp = Callable[[Sequence[Write]], Awaitable[None]]
+# Called with the uri of a document, and its outcome or error.
+OnOutcome = Callable[[str, Injected | Exception], None]
 
 
 @dataclass(eq=False)
 class _Job:
-    """A document in the queue, and the outcome that its caller waits for."""
+    """A document in the queue. When it has an outcome, it is put into `ended`, which its caller reads."""
 
     submitted: Write
     prepared: Write
-    done: anyio.Event = field(default_factory=anyio.Event)
+    ended: asyncio.Queue[_Job]
     outcome: Injected | Exception | Literal["long"] | None = None
+    is_done: bool = False
 
-    @property
-    def is_done(self) -> bool:
-        return self.done.is_set()
+    def end(self, outcome: Injected | Exception | Literal["long"] | None) -> None:
+        if not self.is_done:
+            self.outcome, self.is_done = outcome, True
+            self.ended.put_nowait(self)
 
 
 @dataclass(eq=False)
@@ -83,24 +88,51 @@ class WriteQueue:
 
         If it is cancelled before the commit begins, nothing is written.
         """
+        outcomes: list[Injected | Exception] = []
+        await self.submit_all([write], lambda _, outcome: outcomes.append(outcome))
+        [outcome] = outcomes
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def submit_all(self, writes: Sequence[Write], on_outcome: OnOutcome) -> None:
+        """Submit documents with different uris; call `on_outcome` for each as soon as its outcome is known.
+
+        Long ones are written last, one after another. If it is cancelled, what is not being committed is
+        not written.
+        """
+        counts = Counter(write.document.uri for write in writes)
+        if repeated := [uri for uri, count in counts.items() if count > 1]:
+            raise ValueError(f"{repeated[0]} is submitted twice at once. Submit its texts one after another.")
+        ended: asyncio.Queue[_Job] = asyncio.Queue()
+        jobs = [_Job(write, write, ended) for write in writes]
         if self._has_ended:
-            raise self._ended()
-        job = _Job(write, write)
-        self._waiting.append(job)
-        self._changed.set()
+            for job in jobs:
+                job.end(self._ended())
+        else:
+            self._waiting += jobs
+            self._changed.set()
+        long = []
         try:
-            await job.done.wait()
-            if job.outcome == LONG:
-                return await self._submit_long(write)
+            for _ in jobs:
+                job = await ended.get()
+                if isinstance(job.outcome, Injected | Exception):
+                    on_outcome(job.submitted.document.uri, job.outcome)
+                else:
+                    long.append(job)
+            for job in long:
+                try:
+                    job.outcome = await self._submit_long(job.submitted)
+                except Exception as error:
+                    job.outcome = error
+                self._release(job.submitted)
+                on_outcome(job.submitted.document.uri, job.outcome)
         finally:
-            if job.outcome == LONG:
-                self._release(write)
-            elif not job.is_done:
-                self._withdraw(job)
-        if isinstance(job.outcome, Injected):
-            return job.outcome
-        assert isinstance(job.outcome, Exception)
-        raise job.outcome
+            for job in jobs:
+                if job.outcome == LONG:
+                    self._release(job.submitted)
+                elif not job.is_done:
+                    self._withdraw(job)
 
     async def _submit_long(self, write: Write) -> Injected:
         while True:
@@ -120,10 +152,10 @@ class WriteQueue:
 
     def _withdraw(self, job: _Job) -> None:
         """The caller was cancelled: stop work that serves only this job."""
-        job.done.set()
+        job.is_done = True
         if job in self._waiting:
             self._waiting.remove(job)
-            self._note_end()
+            self._finished.set()
         if self._preparation and all(other.is_done for other in self._preparing):
             self._preparation.cancel()
 
@@ -135,6 +167,8 @@ class WriteQueue:
     async def idle(self) -> None:
         """Return when the queue is empty and nothing is in progress."""
         while self._waiting or self._in_progress:
+            if self._finished.is_set():
+                self._finished = anyio.Event()
             await self._finished.wait()
 
     async def run(self) -> None:
@@ -147,12 +181,10 @@ class WriteQueue:
         finally:
             self._has_ended = True
             for job in (*self._waiting, *self._in_progress.values()):
-                if not job.is_done:
-                    job.outcome = self._ended()
-                    job.done.set()
+                job.end(self._ended())
             self._waiting.clear()
             self._in_progress.clear()
-            self._note_end()
+            self._finished.set()
 
     async def _prepare_batches(self, send: ObjectSendStream[list[_Job]]) -> None:
         async with send:
@@ -202,8 +234,7 @@ class WriteQueue:
             elif outcome is None:
                 full.append(job)
             elif outcome == LONG:  # The uri stays in progress.
-                job.outcome = LONG
-                job.done.set()
+                job.end(LONG)
             else:
                 self._finish(job, outcome)
         self._requeue(full)
@@ -249,18 +280,11 @@ class WriteQueue:
         self._changed.set()
 
     def _finish(self, job: _Job, outcome: Injected | Exception | None) -> None:
-        if not job.is_done:
-            job.outcome = outcome
-            job.done.set()
+        job.end(outcome)
         self._release(job.submitted)
 
     def _release(self, write: Write) -> None:
         """Let the next document with this uri proceed."""
         self._in_progress.pop(write.document.uri, None)
         self._changed.set()
-        self._note_end()
-
-    def _note_end(self) -> None:
-        """Let `idle` look again."""
         self._finished.set()
-        self._finished = anyio.Event()

@@ -16,7 +16,7 @@ from ragmemory.errors import CLOSED, DocumentNotFound, MemoryUnusable
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.sweeping import Sweeper
-from ragmemory.ingest.write_queue import WriteQueue
+from ragmemory.ingest.write_queue import OnOutcome, WriteQueue
 from ragmemory.stores.engine import OnProgress
 from ragmemory.stores.store import Store
 from ragmemory.types.writes import Document, Write
@@ -78,11 +78,22 @@ class Writer:
         `stamp` identifies the state of the source file; `places` are ordered by line. Only long
         documents report progress. Raises BadArgument, EmbedderUnavailable, EmbedderMismatch.
         """
-        document = await _make(text, metadata)
-        if stamp or places:
-            machine = self._store.engine.machine if stamp else ""
-            document = replace(document, stamp=stamp, machine=machine, places=list(places))
+        document = await self.document(text, metadata, stamp, places)
         return await self.queue.submit(Write(document, origin, on_progress=on_progress))
+
+    async def inject_all(self, documents: Sequence[Document], origin: Origin, on_outcome: OnOutcome) -> None:
+        """Store documents with different uris; `on_outcome` is called for each when it is on the disk."""
+        await self.queue.submit_all([Write(document, origin) for document in documents], on_outcome)
+
+    async def document(
+        self, text: str, metadata: Metadata, stamp: str = "", places: Sequence[Place] = ()
+    ) -> Document:
+        """A document to inject; see `inject`. Raises BadArgument."""
+        document = await _make(text, metadata)
+        if not (stamp or places):
+            return document
+        machine = self._store.engine.machine if stamp else ""
+        return replace(document, stamp=stamp, machine=machine, places=list(places))
 
     async def idle(self) -> None:
         """Return when nothing is waiting to be written."""

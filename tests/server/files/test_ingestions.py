@@ -34,15 +34,18 @@ from ragmemory.files import ingestions as module
 from ragmemory.files import loading, parsing
 from ragmemory.files.formats.file_text import FileText
 from ragmemory.files.ingestions import Ingestions
-from ragmemory.files.loading import IN_FLIGHT
+from ragmemory.files.loading import IN_FLIGHT, READ_AT_ONCE
 from ragmemory.files.reading import read_file
 from ragmemory.files.walking import FoundFiles, find_files
 from ragmemory.ingest import bulk, preparation
 from ragmemory.ingest.chunking import ChunkerInput, split
+from ragmemory.ingest.documents import make_document
+from ragmemory.ingest.write_queue import OnOutcome
 from ragmemory.ingest.writer import Writer
 from ragmemory.service import MemoryService
 from ragmemory.stores.ingestions import IngestionStore
 from ragmemory.stores.store import Store
+from ragmemory.types.writes import Document, Write
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 from tests.support.stores import BOTH_ENGINES, SQLITE_ONLY, sql, store_at
 
@@ -92,7 +95,7 @@ async def memory_in(folder: Path, *roots: str) -> AsyncIterator[MemoryService]:
 
 
 class Scripted(Writer):
-    """A writer whose `inject` waits for `go`, and may fail."""
+    """A writer whose `inject_all` waits for `go`, and may fail."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -102,16 +105,18 @@ class Scripted(Writer):
         self.waiting = 0
         self.most = 0
 
-    async def inject(self, text: str, metadata: Metadata, *_: object, **__: object) -> Injected:
-        self.waiting += 1
+    async def document(self, text: str, metadata: Metadata, *_: object) -> Document:
+        return make_document(text, metadata)
+
+    async def inject_all(self, documents: Sequence[Document], _: Origin, on_outcome: OnOutcome) -> None:
+        self.waiting += len(documents)
         self.most = max(self.most, self.waiting)
         if self.waiting == IN_FLIGHT:
             self.full.set()
         await self.go.wait()
-        self.waiting -= 1
-        if self.error:
-            raise self.error
-        return Injected(text, metadata["uri"], "added", 1)
+        for one in documents:
+            self.waiting -= 1
+            on_outcome(one.uri, self.error or Injected(one.document_id, one.uri, "added", 1))
 
     async def idle(self) -> None:
         await self.written.wait()
@@ -224,13 +229,15 @@ async def test_large_files_are_not_all_in_flight_at_once(
         write(tmp_path / "docs" / f"{number}.txt", "x" * (3000 if number == 5 else 300))
 
     class Slow(Scripted):
-        async def inject(self, text: str, metadata: Metadata, *_: object, **__: object) -> Injected:
-            self.waiting += len(text)
+        async def inject_all(self, documents: Sequence[Document], _: Origin, on_outcome: OnOutcome) -> None:
+            characters = sum(len(one.text) for one in documents)
+            self.waiting += characters
             self.most = max(self.most, self.waiting)
             for _turn in range(10):
                 await anyio.lowlevel.checkpoint()
-            self.waiting -= len(text)
-            return Injected(text, metadata["uri"], "added", 1)
+            self.waiting -= characters
+            for one in documents:
+                on_outcome(one.uri, Injected(one.document_id, one.uri, "added", 1))
 
     documents = Slow()
     async with jobs_of(tmp_path, documents) as jobs:
@@ -364,6 +371,49 @@ async def test_a_job_that_ends_for_want_of_memory_says_so(tmp_path: Path) -> Non
     assert error.code == "OUT_OF_MEMORY"
     assert error.message.startswith("The system gives this program no more memory")
     assert error.hint.startswith("Close other programs")
+
+
+async def test_an_error_of_the_system_ends_the_job_after_the_outcomes_of_the_files_stored_with_it(
+    tmp_path: Path,
+) -> None:
+    class Short(Scripted):
+        async def inject_all(self, documents: Sequence[Document], _: Origin, on_outcome: OnOutcome) -> None:
+            on_outcome(documents[0].uri, MemoryError())
+            for one in documents[1:]:
+                on_outcome(one.uri, Injected(one.document_id, one.uri, "added", 1))
+
+    folder = notes(tmp_path / "docs", READ_AT_ONCE)
+    async with jobs_of(tmp_path, Short()) as jobs:
+        job = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
+    assert job.error is not None
+    assert (job.status, job.error.code) == ("failed", "OUT_OF_MEMORY")
+    assert (job.added, job.failed, job.done) == (READ_AT_ONCE - 1, 1, READ_AT_ONCE)
+
+
+async def test_a_long_text_does_not_withhold_the_outcomes_of_the_files_read_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes(tmp_path / "docs", 2 * READ_AT_ONCE)
+    write(folder / "0.txt", "A line of a long text.\n" * 20_001)
+    building, go = anyio.Event(), anyio.Event()
+    async with memory_in(tmp_path) as memory:
+        build = memory.writer.preparation.build
+
+        async def build_late(document: Write) -> Write | None:
+            building.set()
+            await go.wait()
+            return await build(document)
+
+        monkeypatch.setattr(memory.writer.queue, "_build", build_late)
+        jobs = memory.ingestions
+        job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
+        with anyio.fail_after(60):
+            await building.wait()
+            while job.done < 2 * READ_AT_ONCE - 1:
+                job, _ = await jobs.status(job.job_id, wait_seconds=0.01)
+            assert (job.status, job.added) == ("running", 2 * READ_AT_ONCE - 1)
+            go.set()
+        assert (await ended(jobs, job)).added == 2 * READ_AT_ONCE
 
 
 async def test_a_cancelled_job_does_not_walk_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -879,16 +929,14 @@ async def test_undo_ends_the_load_that_it_undoes(tmp_path: Path, monkeypatch: py
     write(tmp_path / "docs" / "b.txt", "The second note.")
     stored = anyio.Event()
     async with memory_in(tmp_path) as memory:
-        inject = memory.writer.inject
+        inject_all = memory.writer.inject_all
 
-        async def inject_the_first(text: str, *rest: Any) -> Injected:
-            if "second" in text:
-                await anyio.sleep_forever()
-            injected = await inject(text, *rest)
+        async def inject_the_first(documents: Sequence[Document], *rest: Any) -> None:
+            await inject_all(documents[:1], *rest)
             stored.set()
-            return injected
+            await anyio.sleep_forever()
 
-        monkeypatch.setattr(memory.writer, "inject", inject_the_first)
+        monkeypatch.setattr(memory.writer, "inject_all", inject_the_first)
         jobs = memory.ingestions
         await jobs.start([str(tmp_path / "docs")], prune=False, origin=ORIGIN)
         with anyio.fail_after(60):

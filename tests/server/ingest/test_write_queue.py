@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import anyio
 import pytest
@@ -24,8 +25,10 @@ class Recorder:
         self.prepared: list[list[str]] = []
         self.fail: Exception | None = None
         self.hand_back: set[str] = set()
+        self.refused: set[str] = set()
         self.is_slow = False
         self.long: set[str] = set()
+        self.endless: set[str] = set()
         self.staged: list[str] = []
         self.given_up: list[str] = []
         self.vanishes = False
@@ -44,6 +47,8 @@ class Recorder:
 
     async def build(self, write: Write) -> Write | None:
         self.staged.append(write.document.text)
+        if write.document.text in self.endless:
+            await anyio.sleep_forever()
         if self.vanishes:
             self.vanishes = False
             return None
@@ -52,11 +57,14 @@ class Recorder:
     async def abandon(self, staged: StagedDocument) -> None:
         self.given_up.append(staged.uri)
 
-    async def commit(self, writes: Sequence[Write]) -> list[Injected | None]:
+    async def commit(self, writes: Sequence[Write]) -> list[Injected | Exception | None]:
         await self.gate.wait()
         self.batches.append([write.document.text for write in writes])
-        outcomes: list[Injected | None] = []
+        outcomes: list[Injected | Exception | None] = []
         for write in writes:
+            if write.document.text in self.refused:
+                outcomes.append(ValueError("it is odd"))
+                continue
             back = write.document.text in self.hand_back
             self.hand_back.discard(write.document.text)
             outcomes.append(
@@ -180,20 +188,23 @@ async def test_a_caller_that_went_away_is_not_worked_for() -> None:
 async def test_idle_is_when_nothing_waits_and_nothing_is_under_way() -> None:
     recorder, answers = Recorder(), list[str]()
     queue = queue_of(recorder)
-    recorder.gate = anyio.Event()
     with anyio.fail_after(60):
         await queue.idle()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(queue.run)
+            await queue.submit(ask("first"))
+            recorder.gate = anyio.Event()
             tasks.start_soon(submit_all, queue, [ask("a"), ask("b")], answers)
             await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(queue.idle)
+            await anyio.wait_all_tasks_blocked()  # It does not ask again and again.
             with anyio.move_on_after(0) as early:
                 await queue.idle()
             assert early.cancelled_caught
             recorder.gate.set()
             await queue.idle()
             tasks.cancel_scope.cancel()
-    assert recorder.batches == [["a", "b"]]
+    assert recorder.batches == [["first"], ["a", "b"]]
 
 
 async def test_the_queue_is_idle_when_its_last_caller_goes_away_before_the_work_begins() -> None:
@@ -282,11 +293,70 @@ async def test_a_long_document_is_written_by_itself_and_restarted_if_it_vanished
     assert recorder.batches.index(["long"]) < recorder.batches.index(["b"])
 
 
+@asynccontextmanager
+async def submitted(queue: WriteQueue, *writes: Write) -> AsyncIterator[dict[str, str]]:
+    """The outcomes so far of documents that were submitted together, once nothing more happens by itself."""
+    outcomes: dict[str, str] = {}
+
+    def note(uri: str, outcome: Injected | Exception) -> None:
+        outcomes[uri] = outcome.status if isinstance(outcome, Injected) else str(outcome)
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(queue.run)
+            async with anyio.create_task_group() as callers:
+                callers.start_soon(queue.submit_all, writes, note)
+                await anyio.wait_all_tasks_blocked()
+                yield outcomes
+                callers.cancel_scope.cancel()
+            await queue.idle()
+            tasks.cancel_scope.cancel()
+
+
+async def test_each_of_the_documents_submitted_together_has_its_own_outcome() -> None:
+    recorder = Recorder()
+    recorder.long, recorder.hand_back = {"long", "bad and long"}, {"again"}
+    recorder.refused = {"bad", "bad and long"}
+    texts = ("bad and long", "long", "a", "bad", "again", "b")
+    async with submitted(queue_of(recorder), *map(ask, texts)) as outcomes:
+        assert outcomes == {**dict.fromkeys(texts, "added"), **dict.fromkeys(recorder.refused, "it is odd")}
+    assert recorder.batches == [["a", "bad", "again", "b"], ["again"], ["bad and long"], ["long"]]
+
+
+async def test_a_long_document_withholds_no_outcome_and_no_uri_of_those_submitted_with_it() -> None:
+    recorder = Recorder()
+    recorder.long, recorder.endless = {"long", "endless"}, {"endless"}
+    queue = queue_of(recorder)
+    async with submitted(queue, ask("long", "x"), ask("endless"), ask("a")) as outcomes:
+        assert outcomes == {"a": "added", "x": "added"}
+        assert (await queue.submit(ask("b", "x"))).status == "added"
+        assert (await queue.submit(ask("a"))).status == "added"
+    assert queue.waiting == 0
+
+
+async def test_documents_submitted_together_are_given_up_together() -> None:
+    recorder = Recorder()
+    recorder.is_slow = True
+    queue = queue_of(recorder)
+    async with submitted(queue, ask("a"), ask("b")) as outcomes:
+        assert recorder.prepared == [["a", "b"]]
+    assert (outcomes, queue.waiting, recorder.batches) == ({}, 0, [])
+
+
+async def test_documents_of_one_uri_cannot_be_submitted_together() -> None:
+    recorder, answers = Recorder(), list[object]()
+    writes = [ask("1", "x"), ask("a"), ask("2", "x")]
+    with pytest.raises(ValueError, match=r"^x is submitted twice at once\."):
+        await queue_of(recorder).submit_all(writes, lambda *outcome: answers.append(outcome))
+    assert (answers, recorder.prepared) == ([], [])
+
+
 async def test_submissions_fail_when_the_queue_has_ended() -> None:
     recorder = Recorder()
     recorder.gate = anyio.Event()
     queue = queue_of(recorder)
     errors: list[str] = []
+    late: list[tuple[str, str]] = []
 
     async def submit(text: str) -> None:
         try:
@@ -303,6 +373,8 @@ async def test_submissions_fail_when_the_queue_has_ended() -> None:
             callers.start_soon(queue.idle)
             worker.cancel_scope.cancel()
         await submit("late")
+        await queue.submit_all([ask("1"), ask("2")], lambda uri, outcome: late.append((uri, str(outcome))))
+    assert late == [("1", "closed"), ("2", "closed")]
     assert queue.waiting == 0
     assert sorted(errors) == ["being committed", "being prepared", "late", "waiting"]
     assert recorder.batches == []
