@@ -45,8 +45,9 @@ logger = logging.getLogger(__name__)
 IN_FLIGHT = 512
 # Bytes of files that are read but not yet stored. A larger file is loaded on its own.
 MAX_BYTES = 16 << 20
-# Files read by one call in a thread, and stored by one task: either costs more than a small file.
-READ_AT_ONCE = 64
+# Files read by one call in a thread, and stored by one task: either costs more than a small file. More gain
+# little, and would delay the first outcome on a slow disk.
+READ_AT_ONCE = 16
 # Files whose stored states are looked up per query.
 LOOKED_UP_AT_ONCE = IN_FLIGHT
 # How long a cancelled job waits for the commits that have begun: less than those who cancel it wait.
@@ -165,9 +166,9 @@ class Loading:
             changed = await self._changed(self._files[start : start + LOOKED_UP_AT_ONCE])
             for batch in _batches(changed):
                 await self._reserve(batch)
-                contents = await to_thread.run_sync(_read, batch)
                 if self._fatal is not None:
                     return
+                contents = await to_thread.run_sync(_read, batch, abandon_on_cancel=True)
                 self._run.job.begun += len(batch)
                 self._in_flight |= {file.uri: file for file in batch}
                 read = []
@@ -176,7 +177,8 @@ class Loading:
                         tasks.start_soon(self._parse, file)
                     else:
                         read.append((file, content))
-                tasks.start_soon(self._store_files, read)
+                if read:
+                    tasks.start_soon(self._store_files, read)
 
     async def _changed(self, files: Sequence[File]) -> list[File]:
         """The files that are new or changed; the others are recorded as unchanged."""

@@ -135,7 +135,7 @@ class WriteQueue:
                     self._withdraw(job)
 
     async def _submit_long(self, write: Write) -> Injected:
-        while True:
+        while not self._has_ended:
             prepared = await self._build(write)
             write = replace(write, on_progress=None)  # Progress never falls: a further attempt reports none.
             if prepared is None:
@@ -149,6 +149,7 @@ class WriteQueue:
                 raise outcome
             if outcome is not None:
                 return outcome
+        raise self._ended()
 
     def _withdraw(self, job: _Job) -> None:
         """The caller was cancelled: stop work that serves only this job."""

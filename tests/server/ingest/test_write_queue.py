@@ -380,6 +380,26 @@ async def test_submissions_fail_when_the_queue_has_ended() -> None:
     assert recorder.batches == []
 
 
+async def test_a_long_document_that_has_not_begun_fails_when_the_queue_has_ended() -> None:
+    recorder, outcomes = Recorder(), list[str]()
+    recorder.long, recorder.gate = {"begun", "waiting"}, anyio.Event()
+    queue = queue_of(recorder)
+
+    def note(_: str, outcome: Injected | Exception) -> None:
+        outcomes.append(outcome.status if isinstance(outcome, Injected) else str(outcome))
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as callers:
+            async with anyio.create_task_group() as worker:
+                worker.start_soon(queue.run)
+                callers.start_soon(queue.submit_all, [ask("begun"), ask("waiting")], note)
+                await anyio.wait_all_tasks_blocked()
+                worker.cancel_scope.cancel()
+            recorder.gate.set()
+    assert outcomes == ["added", "closed"]
+    assert recorder.staged == ["begun"]
+
+
 async def test_a_document_that_is_stored_at_the_end_is_reported_as_stored() -> None:
     recorder, answers = Recorder(), list[str]()
     recorder.lags = True
