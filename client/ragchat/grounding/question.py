@@ -14,6 +14,7 @@ from ragchat.grounding.words import (
     folded,
     index_terms,
     is_general,
+    is_german,
     is_unspaced,
     names_in,
 )
@@ -26,6 +27,9 @@ GENERAL_FACTOR = 0.35
 CARRIED_FACTOR = 0.5
 # A run in a script without spaces is contained if this share of its character pairs is.
 MIN_SHARE = 0.5
+# In German, the share of a word of so many letters that a compound begins or ends with: "Pause" is a part of
+# "Ruhepausen".
+PART_SHARE, MIN_PART = 0.7, 4
 # What stands before the number of a place in a question, but seldom in that place: "clause 4.3".
 _REFERS = re.compile(rf"\b({packaged('words.toml')['refers']})\b\.? (?=\(?§?\d)", re.IGNORECASE)
 _ASKS_NUMBER = re.compile(rf"\b(?:{'|'.join(packaged('words.toml')['asks_number'])})\b", re.IGNORECASE)
@@ -37,7 +41,8 @@ class Word:
 
     `weight` is in (0, 1], higher for words that are rarer in memory. `is_general`: it says little about what
     is asked. `is_name`: a name, number or acronym, which has no synonyms. `whole` is the term of all of
-    it, as the terms of PostgreSQL are also those of its parts; "" where texts have no such term.
+    it, as the terms of PostgreSQL are also those of its parts; "" where texts have no such term. `is_german`:
+    it may be a part of a compound.
     """
 
     text: str
@@ -46,6 +51,7 @@ class Word:
     is_general: bool = False
     is_name: bool = False
     whole: str = ""
+    is_german: bool = False
 
     @property
     def has_digit(self) -> bool:
@@ -55,7 +61,10 @@ class Word:
         """The share of its terms that is among these, in [0, 1]."""
         if len(self.text) == 1 and is_unspaced(self.text):  # texts have only pairs of such characters
             return float(any(self.text in term for term in terms))
-        return 1.0 if self.whole in terms else len(self.terms & terms) / len(self.terms)
+        share = 1.0 if self.whole in terms else len(self.terms & terms) / len(self.terms)
+        word = self.whole if self.is_german and not share and len(self.whole) >= MIN_PART else ""
+        is_part = word and any(term.startswith(word) or term.endswith(word) for term in terms)
+        return PART_SHARE if is_part else share
 
     def is_in(self, terms: Set[str]) -> bool:
         """Whether a text with these terms contains it. A number must match whole: HS-44 is not HS-45."""
@@ -117,6 +126,7 @@ class Question:
 def _weighed(text: str, weights: Mapping[str, float], factor: float = 1.0) -> list[Word]:
     """The content words of a text, each stem once."""
     found: dict[frozenset[str], Word] = {}
+    german = is_german(text)
     names = names_in(text) - (referring := {*_REFERS.findall(text)})
     for word in content_words(text):
         known = [weights[part] for part in re.findall(r"\w+", folded(word)) if part in weights]
@@ -126,7 +136,7 @@ def _weighed(text: str, weights: Mapping[str, float], factor: float = 1.0) -> li
         if terms := frozenset(index_terms(word)):
             weight *= GENERAL_FACTOR if general else factor
             whole = index_terms(word)[0] if word.isalpha() and not is_unspaced(word) else ""
-            found.setdefault(terms, Word(word, terms, weight, general, word in names, whole))
+            found.setdefault(terms, Word(word, terms, weight, general, word in names, whole, german))
     for word in SNAKE_CASE.findall(text):  # Each of its parts is another name.
         terms = frozenset(index_terms(word)[:1])
         found.setdefault(terms, Word(word, terms, USUAL_WEIGHT * factor, is_name=True))

@@ -159,3 +159,25 @@ def test_a_long_word_takes_no_time() -> None:
     began = time.process_time()
     Question.of("what is " + "x" * 8_000)
     assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "is_held"),
+    [
+        ("Die Ruhepausen stehen fest.", True),
+        ("Die Pausenräume stehen leer.", True),
+        ("Der Zwischenpausenton stört.", False),
+        ("Die Maus steht fest.", False),
+    ],
+)
+def test_a_word_of_a_german_question_is_contained_in_compounds_that_begin_or_end_with_it(
+    text: str, *, is_held: bool
+) -> None:
+    [word] = Question.of("Wie lang ist die Pause?").words[-1:]
+    assert word.text == "Pause"
+    assert word.is_in(terms(text)) == is_held
+
+
+def test_a_short_or_an_english_word_is_contained_in_no_compound() -> None:
+    assert Question.of("Wie lang ist der Tag?").missing(terms("An jedem Werktag wird gearbeitet.")) == ["Tag"]
+    assert Question.of("How long is the pause?").missing(terms("Die Ruhepausen stehen fest.")) == ["pause"]
