@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ragcommon.contract.code import TraceStep
-from ragmemory.code.files import CodeFiles, path_or_uri
-from ragmemory.code.tracing import MAX_STEPS, Located, Tracer
+from ragmemory.code.files import CodeFiles
+from ragmemory.code.tracing import MAX_STEPS, Located, Tracer, location_of
 from ragmemory.types.code import Direction, Symbol
 
 if TYPE_CHECKING:
@@ -50,15 +50,15 @@ class CodeMemory:
 
 
 def _symbol(found: Located) -> Symbol:
-    file, code, one = found
-    first, last = code.line_at(one.start), code.line_at(max(one.start, one.end - 1))
+    code, definition = found.code, found.definition
+    start, end = definition.start, definition.end
     return Symbol(
-        name=code.qualified(one.names),
-        kind=one.kind,
+        name=code.qualified(definition.names),
+        kind=definition.kind,
         language=code.language.name,
-        location=f"{path_or_uri(file.uri)}:{code.line_at(one.begin)}",
-        uri=file.uri,
-        start_line=first,
-        end_line=last,
-        text=code.data[one.start : one.end].decode(errors="replace"),
+        location=location_of(found),
+        uri=found.file.uri,
+        start_line=code.line_at(start),
+        end_line=code.line_at(max(start, end - 1)),
+        text=code.data[start:end].decode(errors="replace"),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from anyio import to_thread
 from msgspec import Struct
@@ -33,12 +34,25 @@ MAX_LINE = 200
 # Files parsed per call in a thread.
 _BATCH = 25
 
-Located = tuple[CodeFile, Code, Definition]
-"""A definition with its file."""
+# A qualified name.
 Name = tuple[str, ...]
-"""A qualified name."""
+# The uri and the qualified name of a definition.
 Key = tuple[str, Name]
-"""The uri and the qualified name of a definition."""
+
+
+class Located(NamedTuple):
+    """A definition with its file."""
+
+    file: CodeFile
+    code: Code
+    definition: Definition
+
+
+class _Definitions(NamedTuple):
+    """The definitions of an unqualified name."""
+
+    files: Mapping[Key, CodeFile]
+    by_owner: Mapping[str, set[Key]]  # those in a class, by the unqualified name of the class
 
 
 class Use(Struct, frozen=True):
@@ -46,7 +60,7 @@ class Use(Struct, frozen=True):
 
     file: CodeFile
     code: Code
-    one: Occurrence
+    occurrence: Occurrence
     certain: set[Key] = set()
 
 
@@ -62,7 +76,7 @@ class Tracer:
         self._until = time.monotonic() + MAX_SECONDS
         self._left = MAX_WORK
         self._seen: set[str] = set()
-        self._named: dict[str, tuple[dict[Key, CodeFile], dict[str, set[Key]]]] = {}
+        self._defined: dict[str, _Definitions] = {}
         self._holding: dict[str, list[tuple[CodeFile, Code]]] = {}
         self._used: dict[str, list[Use]] = {}
         self._is_late = False
@@ -109,24 +123,24 @@ class Tracer:
             self._holding[name] = await self._parsed(files)
         return self._holding[name]
 
-    async def _definitions_of(self, name: str) -> tuple[dict[Key, CodeFile], dict[str, set[Key]]]:
-        """The file of each definition of an unqualified name; and those in classes by the class's name.
+    async def _definitions_of(self, name: str) -> _Definitions:
+        """The definitions of an unqualified name.
 
         Variables and nested functions are in no heading: they are only looked up if nothing else is found.
         """
-        if name not in self._named:
-            every: dict[Key, CodeFile] = {}
+        if name not in self._defined:
+            files: dict[Key, CodeFile] = {}
             for file, heading in [] if self._has_ended() else await self._files.store.defining(name):
-                for one in heading.split(", "):
-                    names = tuple(parts_of(one)) if name in one else ()
+                for qualified in heading.split(", "):
+                    names = tuple(parts_of(qualified)) if name in qualified else ()
                     if names[-1:] == (name,):
-                        every.setdefault((file.uri, names), file)
-            if not every:
+                        files.setdefault((file.uri, names), file)
+            if not files:
                 for file, code in await self._files_holding(name):
                     for definition in _named(code, name):
-                        every.setdefault((file.uri, definition.names), file)
-            self._named[name] = every, _by_owner(every)
-        return self._named[name]
+                        files.setdefault((file.uri, definition.names), file)
+            self._defined[name] = _Definitions(files, _by_owner(files))
+        return self._defined[name]
 
     async def definitions(self) -> list[Located]:
         """The definitions of the name."""
@@ -134,11 +148,11 @@ class Tracer:
 
     async def _matching(self, name: Name) -> list[Located]:
         """The definitions with a qualified name."""
-        every, _ = await self._definitions_of(name[-1])
-        files = {uri: file for (uri, names), file in every.items() if _matches(uri, names, name)}
+        defined = await self._definitions_of(name[-1])
+        files = {uri: file for (uri, names), file in defined.files.items() if _matches(uri, names, name)}
         self._has_more = self._has_more or len(files) > MAX_DEFINING
         return [
-            (file, code, definition)
+            Located(file, code, definition)
             for file, code in await self._parsed(list(files.values())[:MAX_DEFINING])
             for definition in _named(code, name[-1])
             if _matches(file.uri, definition.names, name)
@@ -150,9 +164,9 @@ class Tracer:
             direction, ("reference", "import")
         )
         return [
-            _step("importer" if use.one.use == "import" else "reference", 1, use)
+            _step("importer" if use.occurrence.use == "import" else "reference", 1, use)
             for use in await self._uses(self._name)
-            if use.one.use in wanted
+            if use.occurrence.use in wanted
         ]
 
     async def callers(self, depth: int) -> list[TraceStep]:
@@ -163,31 +177,33 @@ class Tracer:
             following: list[Name] = []
             for name in level:
                 for use in [] if self._has_ended(steps) else await self._uses(name):
-                    if use.one.use != "call":
+                    if use.occurrence.use != "call":
                         continue
                     steps.append(_step("caller", distance, use, ".".join(name)))
-                    inside = use.one.inside.names if use.one.inside else ()
-                    if inside and inside not in followed and len(followed) < MAX_NAMES:
-                        followed.add(inside)
-                        following.append(inside)
+                    caller = use.occurrence.inside.names if use.occurrence.inside else ()
+                    if caller and caller not in followed and len(followed) < MAX_NAMES:
+                        followed.add(caller)
+                        following.append(caller)
             level = following
         return steps
 
     async def _uses(self, name: Name) -> list[Use]:
         """The uses of a name that may refer to definitions with this qualified name."""
-        every, owners = await self._definitions_of(name[-1])
-        if every and not any(_matches(*key, name) for key in every):
+        defined = await self._definitions_of(name[-1])
+        if defined.files and not any(_matches(*key, name) for key in defined.files):
             return []
         if name[-1] not in self._used:
             files = sorted(await self._files_holding(name[-1]), key=lambda pair: pair[0].uri)
-            self._used[name[-1]] = await to_thread.run_sync(_all_uses, files, name[-1], owners)
-        has_function = not every or not all(_is_method(one) for _, _, one in await self._matching(name))
+            self._used[name[-1]] = await to_thread.run_sync(_all_uses, files, name[-1], defined.by_owner)
+        has_function = not defined.files or not all(
+            _is_method(one.definition) for one in await self._matching(name)
+        )
         return [use for use in self._used[name[-1]] if _may_refer_to(use, name, has_function=has_function)]
 
     async def callees(self, found: Sequence[Located], depth: int) -> list[TraceStep]:
         """The callees of the definitions, their callees, and so on; each is followed once."""
         steps: list[TraceStep] = []
-        level, followed = list(found), {one.names for _, _, one in found}
+        level, followed = list(found), {one.definition.names for one in found}
         for distance in range(1, depth + 1):
             following: list[Located] = []
             for file, code, definition in level:
@@ -200,27 +216,28 @@ class Tracer:
                     steps.append(_step("callee", distance, use, of, targets))
                     for target in targets:
                         # A constructor call does not run the body of the class.
-                        is_new = target[2].kind == "function" and target[2].names not in followed
+                        callee = target.definition
+                        is_new = callee.kind == "function" and callee.names not in followed
                         if is_new and len(followed) < MAX_NAMES:
-                            followed.add(target[2].names)
+                            followed.add(callee.names)
                             following.append(target)
             level = following
         return steps
 
     async def _targets(self, use: Use, name: str) -> list[Located]:
         """The definitions that a call may refer to, at most MAX_TARGETS."""
-        every, owners = await self._definitions_of(name)
-        certain = _certain(use.file, use.code, use.one, name, owners)
-        is_alone = not use.one.receiver and use.code.language.needs_object
+        defined = await self._definitions_of(name)
+        certain = _certain(use.file, use.code, use.occurrence, name, defined.by_owner)
+        is_alone = not use.occurrence.receiver and use.code.language.needs_object
         meant = [
             (uri, names)
-            for uri, names in every
+            for uri, names in defined.files
             if may_call(use.code.language, uri)
             and ((uri, names) in certain if certain else not is_alone or len(names) == 1)
         ][:MAX_TARGETS]
-        files = {uri: every[uri, names] for uri, names in meant}
+        files = {uri: defined.files[uri, names] for uri, names in meant}
         return [
-            (file, code, definition)
+            Located(file, code, definition)
             for file, code in await self._parsed(list(files.values()))
             for definition in _named(code, name)
             if definition.kind != "value" and (file.uri, definition.names) in meant
@@ -235,32 +252,36 @@ def _matches(uri: str, names: Name, name: Name) -> bool:
     return name[-len(names) :] == names and name[-len(names) - 1] in (folder, stem)
 
 
-def _all_uses(files: Sequence[tuple[CodeFile, Code]], name: str, owners: Mapping[str, set[Key]]) -> list[Use]:
+def _all_uses(
+    files: Sequence[tuple[CodeFile, Code]], name: str, by_owner: Mapping[str, set[Key]]
+) -> list[Use]:
     return [
-        Use(file, code, one, _certain(file, code, one, name, owners))
+        Use(file, code, occurrence, _certain(file, code, occurrence, name, by_owner))
         for file, code in files
-        for one in occurrences(code, name)
-        if one.use != "definition"
+        for occurrence in occurrences(code, name)
+        if occurrence.use != "definition"
     ]
 
 
-def _by_owner(every: Iterable[Key]) -> dict[str, set[Key]]:
+def _by_owner(definitions: Iterable[Key]) -> dict[str, set[Key]]:
+    """Those in a class, by the unqualified name of the class."""
     owners: dict[str, set[Key]] = {}
-    for uri, names in every:
+    for uri, names in definitions:
         if len(names) > 1:
             owners.setdefault(names[-2], set()).add((uri, names))
     return owners
 
 
 def _certain(
-    file: CodeFile, code: Code, one: Occurrence, name: str, owners: Mapping[str, set[Key]]
+    file: CodeFile, code: Code, occurrence: Occurrence, name: str, by_owner: Mapping[str, set[Key]]
 ) -> set[Key]:
     """The definitions of which an occurrence certainly refers to one; if empty, possibly to any."""
-    if one.receiver and not is_own(one.receiver):
-        return owners.get("".join(parts_of(one.receiver)[-1:]), set())
+    receiver = occurrence.receiver
+    if receiver and not is_own(receiver):
+        return by_owner.get("".join(parts_of(receiver)[-1:]), set())
     here = _named(code, name)
-    around = _around(one)
-    if one.receiver:
+    around = _around(occurrence)
+    if receiver:
         here = [definition for definition in here if definition.names[:-1] in around]
     else:
         needs_object = code.language.needs_object
@@ -277,7 +298,7 @@ def _may_refer_to(use: Use, name: Name, *, has_function: bool) -> bool:
     """Whether a use may refer to a qualified name; `has_function`: not only methods have that name."""
     if use.certain:
         return any(_matches(uri, names, name) for uri, names in use.certain)
-    return has_function or bool(use.one.receiver) or not use.code.language.needs_object
+    return has_function or bool(use.occurrence.receiver) or not use.code.language.needs_object
 
 
 def _named(code: Code, name: str) -> list[Definition]:
@@ -289,10 +310,10 @@ def _is_method(definition: Definition) -> bool:
     return definition.kind == "function" and definition.outer is not None and definition.outer.kind == "class"
 
 
-def _around(one: Occurrence) -> set[Name]:
+def _around(occurrence: Occurrence) -> set[Name]:
     """The qualified names of all definitions that enclose an occurrence."""
     names = set()
-    definition = one.inside
+    definition = occurrence.inside
     while definition is not None:
         names.add(definition.names)
         names.add(definition.names[:-1])
@@ -303,16 +324,21 @@ def _around(one: Occurrence) -> set[Name]:
 def _step(
     relation: Relation, depth: int, use: Use, of: str = "", targets: Sequence[Located] = ()
 ) -> TraceStep:
-    file, code, one = use.file, use.code, use.one
-    line = code.line_at(one.start)
+    code, inside = use.code, use.occurrence.inside
+    line = code.line_at(use.occurrence.start)
     return TraceStep(
         relation=relation,
         depth=depth,
-        symbol=code.qualified(one.inside.names) if one.inside else "",
+        symbol=code.qualified(inside.names) if inside else "",
         of=of,
-        location=f"{path_or_uri(file.uri)}:{line}",
-        uri=file.uri,
+        location=f"{path_or_uri(use.file.uri)}:{line}",
+        uri=use.file.uri,
         line=line,
         text=code.line(line).strip()[:MAX_LINE],
-        targets=[f"{path_or_uri(other.uri)}:{text.line_at(one.begin)}" for other, text, one in targets],
+        targets=[location_of(target) for target in targets],
     )
+
+
+def location_of(found: Located) -> str:
+    """The path and the line of a definition."""
+    return f"{path_or_uri(found.file.uri)}:{found.code.line_at(found.definition.begin)}"
