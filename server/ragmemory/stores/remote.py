@@ -20,7 +20,7 @@ class RemoteState(Struct, frozen=True):
     checkpoint: Checkpoint = Checkpoint()
     chunks: int = 0
     length: float = 0.0  # the sum of the lengths of all chunks, in weighted terms
-    total: bytes = b""  # (d,) float64, the sum of the vectors of all chunks; empty: zeros
+    vector_sum: bytes = b""  # (d,) float64, of all chunks; empty: zeros
 
 
 class RemoteStore(StorePart):
@@ -39,8 +39,8 @@ class RemoteStore(StorePart):
         )
         if not rows:
             return None, {}
-        *place, chunks, length, total = rows[0][:7]
-        state = RemoteState(name, Checkpoint(*place), chunks, length, total)
+        *place, chunks, length, vector_sum = rows[0][:7]
+        state = RemoteState(name, Checkpoint(*place), chunks, length, vector_sum)
         return state, {row[7]: row[8] for row in rows if row[7] is not None and row[8] > 0}
 
     async def is_empty(self) -> bool:
@@ -70,7 +70,7 @@ async def put(connection: Connection, state: RemoteState, terms: Mapping[int, in
             state.name,
             *(state.checkpoint.chunk_id, state.checkpoint.removal),
             *(state.checkpoint.entry, state.checkpoint.entry_at),
-            *(state.chunks, state.length, state.total),
+            *(state.chunks, state.length, state.vector_sum),
         ],
     )
     # Through a table: PostgreSQL updates 4,000 rows a second one by one.

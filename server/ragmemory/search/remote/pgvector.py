@@ -18,13 +18,13 @@ from ragmemory.search.remote.vector_store import (
     EDGES,
     EF_CONSTRUCTION,
     EF_SEARCH,
+    Begin,
     ChangePage,
     Commit,
     Held,
     Sought,
     SoughtTerm,
     StoredChunk,
-    nothing,
 )
 from ragmemory.stores.postgres.connection import READ_SECONDS
 
@@ -68,7 +68,7 @@ class PgVector:
         )
         return bool(rows)
 
-    async def create(self, name: str, dimensions: int, commit: Commit) -> None:  # noqa: ARG002
+    async def create(self, name: str, dimensions: int, begin: Begin) -> None:  # noqa: ARG002
         schema = await self._extension()
         async with self._engine.transaction(ordered=False) as connection:
             await connection.execute("DROP TABLE IF EXISTS remote_chunks")
@@ -79,7 +79,7 @@ class PgVector:
             )
             await connection.execute("CREATE INDEX remote_chunks_terms ON remote_chunks USING gin(terms)")
             await connection.execute("CREATE INDEX remote_chunks_documents ON remote_chunks(document)")
-            await commit(connection, nothing(dimensions))
+            await begin(connection)
 
     async def apply(self, page: ChangePage, commit: Commit) -> None:
         async with self._engine.transaction(ordered=False) as connection:
@@ -99,8 +99,8 @@ class PgVector:
             parameters,
         )
         terms = Counter(number % 2**32 for row in rows for number in row[2])
-        total = np.array([row[1] for row in rows] or [[0.0]]).sum(axis=0)
-        return Held(len(rows), sum(row[0] for row in rows), total, terms)
+        vector_sum = np.array([row[1] for row in rows] or [[0.0]]).sum(axis=0)
+        return Held(len(rows), sum(row[0] for row in rows), vector_sum, terms)
 
     async def is_complete(self, name: str) -> bool:  # noqa: ARG002
         rows = await self._engine.read(

@@ -23,12 +23,12 @@ from ragmemory.search.remote.vector_store import (
     EDGES,
     EF_CONSTRUCTION,
     EF_SEARCH,
+    Begin,
     ChangePage,
     Commit,
     Held,
     Sought,
     StoredChunk,
-    nothing,
 )
 from ragmemory.types.changes import Checkpoint
 
@@ -135,7 +135,7 @@ class Qdrant:
         # If the memory was restored from a copy, the points of removed chunks may be missing.
         return await has_passed(msgspec.convert(points[0].payload[CHECKPOINT], Checkpoint))
 
-    async def create(self, name: str, dimensions: int, commit: Commit) -> None:
+    async def create(self, name: str, dimensions: int, begin: Begin) -> None:
         from qdrant_client import models
 
         store_id = name.rpartition("_")[0]
@@ -176,19 +176,19 @@ class Qdrant:
             await client.create_payload_index(name, DOCUMENT, models.PayloadSchemaType.INTEGER)
             await client.upsert(name, [_marker(Checkpoint())], wait=True)
         async with self._store.engine.transaction(ordered=False) as connection:
-            await commit(connection, nothing(dimensions))
+            await begin(connection)
 
     async def apply(self, page: ChangePage, commit: Commit) -> None:
-        held = Held(0, 0.0, np.zeros(1), Counter())
+        removed = Held(0, 0.0, np.zeros(1), Counter())
         async with self._client() as client:
             for part in _parts(page.chunks):
                 await client.upsert(page.name, [self._point(chunk, page) for chunk in part], wait=True)
             for ids in _parts(page.removed):
                 points = await client.retrieve(page.name, ids, with_payload=True, with_vectors=True)
-                held = _sum(held, [point for point in points if int(point.id) <= page.counted])
+                removed = _with(removed, [point for point in points if int(point.id) <= page.counted])
             await client.upsert(page.name, [_marker(page.checkpoint)], wait=True)
         async with self._store.engine.transaction(ordered=False) as connection:
-            await commit(connection, held)
+            await commit(connection, removed)
         # Last: if the process is killed before the commit, the page that is repeated finds them again. Points
         # that are left do no harm, since the store has no such chunks.
         async with self._client() as client:
@@ -264,8 +264,8 @@ def _marker(checkpoint: Checkpoint) -> PointStruct:
     return PointStruct(id=0, vector={}, payload={CHECKPOINT: msgspec.to_builtins(checkpoint)})
 
 
-def _sum(held: Held, points: Sequence[Any]) -> Held:
-    """Also of these points."""
+def _with(held: Held, points: Sequence[Any]) -> Held:
+    """The statistics with those of these points."""
     vectors = [point.vector[MEANING] for point in points]
     terms = Counter(held.terms)
     for point in points:
@@ -273,7 +273,7 @@ def _sum(held: Held, points: Sequence[Any]) -> Held:
     return Held(
         held.chunks + len(points),
         held.length + sum(point.payload["length"] for point in points),
-        held.total + (np.sum(vectors, axis=0, dtype=np.float64) if vectors else 0),
+        held.vector_sum + (np.sum(vectors, axis=0, dtype=np.float64) if vectors else 0),
         terms,
     )
 

@@ -287,13 +287,13 @@ class RemoteSearcher:
         self._excluded = np.empty(0, np.int64)
         if len(rows.excluded):
             self._excluded = rows.take(rows.excluded, lambda segment: segment.chunk_ids)
-        total = np.frombuffer(state.total) if state.total else np.zeros(tail.dimensions)
+        vector_sum = np.frombuffer(state.vector_sum) if state.vector_sum else np.zeros(tail.dimensions)
         chunks = state.chunks + newer.texts
         counted = zip(frequencies.items(), newer.count_many(list(frequencies)), strict=True)
         self.collection = Collection(
             chunks,
             state.length + newer.length,
-            total + tail.vectors.total if len(rows) else total,
+            vector_sum + tail.vectors.total if len(rows) else vector_sum,
             {term: min(chunks, count + more) for (term, count), more in counted},
         )
         self.retriever = Retriever(self._searched(()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from anyio import to_thread
 from ragmemory.search.index.candidates import term_bits
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.postings import frequencies_of, rows_of
-from ragmemory.search.remote.vector_store import ChangePage, Commit, Held, StoredChunk, VectorStore, nothing
+from ragmemory.search.remote.vector_store import ChangePage, Held, StoredChunk, VectorStore
 from ragmemory.stores import leases, remote
 from ragmemory.stores.remote import RemoteState
 
@@ -85,7 +86,7 @@ class RemoteUpdater:
         state, _ = await self._remote.state(name)
         if state is None or not await self._vectors.has(name, store.changes.has_passed):
             state = RemoteState(name)
-            await self._vectors.create(name, dimensions, self._commit(state, nothing(dimensions)))
+            await self._vectors.create(name, dimensions, partial(self._begin, name))
         changes = await store.changes.since(state.checkpoint, PAGE)
         if not changes.chunk_ids and not changes.removed:
             await self._vectors.complete(name)
@@ -96,7 +97,7 @@ class RemoteUpdater:
         average = (state.length + added.length) / max(1, state.chunks + added.chunks)
         counted = state.checkpoint.chunk_id
         page = ChangePage(name, changes.checkpoint, chunks, changes.removed, counted, average)
-        await self._vectors.apply(page, self._commit(state, added, changes.checkpoint))
+        await self._vectors.apply(page, partial(self._commit, state, added, changes.checkpoint))
         return True
 
     async def _is_behind(self, name: str) -> bool:
@@ -108,30 +109,33 @@ class RemoteUpdater:
         newer = await changes.since(state.checkpoint, 1)
         return bool(newer.chunk_ids or newer.removed) or not await self._vectors.is_complete(name)
 
-    def _commit(self, state: RemoteState, added: Held, checkpoint: Checkpoint | None = None) -> Commit:
-        """Records that the server is at a checkpoint; None: that it is empty. Raises LeaseLost."""
+    async def _begin(self, name: str, connection: Connection) -> None:
+        """Record that the server has an empty index. Raises LeaseLost."""
+        await self._keep_lease(connection)
+        await remote.clear(connection, name)
 
-        async def commit(connection: Connection, removed: Held) -> None:
-            if not await leases.prolong(connection, _LEASE, self._holder):
-                raise LeaseLost
-            if checkpoint is None:
-                await remote.clear(connection, state.name)
-                return
-            total = added.total - removed.total
-            if state.total:
-                total += np.frombuffer(state.total)
-            new = RemoteState(
-                state.name,
-                checkpoint,
-                state.chunks + added.chunks - removed.chunks,
-                state.length + added.length - removed.length,
-                total.tobytes(),
-            )
-            terms = Counter(added.terms)
-            terms.subtract(removed.terms)
-            await remote.put(connection, new, terms)
+    async def _commit(
+        self, state: RemoteState, added: Held, checkpoint: Checkpoint, connection: Connection, removed: Held
+    ) -> None:
+        """Record that the server is at a checkpoint, and what it holds now. Raises LeaseLost."""
+        await self._keep_lease(connection)
+        vector_sum = added.vector_sum - removed.vector_sum
+        if state.vector_sum:
+            vector_sum += np.frombuffer(state.vector_sum)
+        new = RemoteState(
+            name=state.name,
+            checkpoint=checkpoint,
+            chunks=state.chunks + added.chunks - removed.chunks,
+            length=state.length + added.length - removed.length,
+            vector_sum=vector_sum.tobytes(),
+        )
+        terms = Counter(added.terms)
+        terms.subtract(removed.terms)
+        await remote.put(connection, new, terms)
 
-        return commit
+    async def _keep_lease(self, connection: Connection) -> None:
+        if not await leases.prolong(connection, _LEASE, self._holder):
+            raise LeaseLost
 
     def _analysed(
         self, changes: Changes, documents: Mapping[int, int], dimensions: int
@@ -153,8 +157,8 @@ class RemoteUpdater:
             known = chunk_id, documents[chunk_id], float(lengths[row]), vectors[row]
             chunks.append(StoredChunk(*known, terms[own], frequencies[own]))
         counted = Counter(term for chunk in chunks for term in set(chunk.terms.tolist()))
-        total = vectors[rows].sum(axis=0, dtype=np.float64)
-        return chunks, Held(len(chunks), sum(chunk.length for chunk in chunks), total, counted)
+        vector_sum = vectors[rows].sum(axis=0, dtype=np.float64)
+        return chunks, Held(len(chunks), sum(chunk.length for chunk in chunks), vector_sum, counted)
 
     async def lead(self) -> bool:
         """Take the lease, or prolong it; False if another process has it."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-import numpy as np
-
 if TYPE_CHECKING:
+    from collections import Counter
+
+    import numpy as np
     from numpy.typing import NDArray
 
     from ragmemory.stores.engine import Condition, Connection
@@ -27,7 +27,7 @@ class Held(NamedTuple):
 
     chunks: int
     length: float
-    total: NDArray[np.float64]  # (d,) the sum of their vectors
+    vector_sum: NDArray[np.float64]  # (d,)
     terms: Counter[int]  # how many of them contain each term
 
 
@@ -71,7 +71,10 @@ class Sought(NamedTuple):
     average_length: float
 
 
-# Writes the statistics of a page without what was removed, and ends the transaction if the lease was lost.
+# Both raise an error, which rolls the transaction back, if the lease was lost.
+# Records that the index is empty.
+Begin = Callable[["Connection"], Awaitable[None]]
+# Records that a page was applied, and what it removed.
 Commit = Callable[["Connection", Held], Awaitable[None]]
 
 
@@ -84,7 +87,7 @@ class VectorStore(Protocol):
     async def has(self, name: str, has_passed: Callable[[Checkpoint], Awaitable[bool]]) -> bool:
         """Whether the server still holds an index of this memory, and of no later state of it."""
 
-    async def create(self, name: str, dimensions: int, commit: Commit) -> None:
+    async def create(self, name: str, dimensions: int, begin: Begin) -> None:
         """Create an empty index in place of all earlier ones of this memory."""
 
     async def apply(self, page: ChangePage, commit: Commit) -> None:
@@ -101,8 +104,3 @@ class VectorStore(Protocol):
 
     async def aclose(self) -> None:
         """Close the connections."""
-
-
-def nothing(dimensions: int) -> Held:
-    """The statistics of no chunks."""
-    return Held(0, 0.0, np.zeros(dimensions), Counter())
