@@ -80,7 +80,7 @@ class SharedIndex:
             there = None
         if chunk_id - (there.chunk_id if there else 0) < self._worthwhile:
             return
-        if not await self._leases.take(LEASE, self._holder):
+        if not await self._leases.acquire(LEASE, self._holder):
             return
         try:
             known = there.sizes if there else {}
@@ -93,7 +93,7 @@ class SharedIndex:
         except FileNotFoundError:  # A merge has replaced it. The next index has other files.
             pass
         finally:
-            await self._leases.give_up(LEASE, self._holder)
+            await self._leases.release(LEASE, self._holder)
 
     async def _send(self, file: str) -> int:
         """Copy a file into the database; return its size, 0 if another process publishes by now."""

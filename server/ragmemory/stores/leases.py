@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from ragmemory.stores.engine import Connection, StorePart
 
-# Seconds that a lease lasts unless it is prolonged.
+# Seconds that a lease lasts unless it is renewed.
 SECONDS = 10.0
 
 
 class LeaseStore(StorePart):
     """The leases of one memory."""
 
-    async def take(self, name: str, holder: str) -> bool:
-        """Take a lease, or prolong it; False while another process holds it."""
+    async def acquire(self, name: str, holder: str) -> bool:
+        """Acquire a lease, or renew it; False while another process holds it."""
         now = self._engine.dialect.now
         is_held = await self._engine.read(
             f"SELECT 1 FROM leases WHERE name = ? AND holder <> ? AND until > {now}", [name, holder]
@@ -32,14 +32,14 @@ class LeaseStore(StorePart):
             )
             return cursor.rowcount > 0
 
-    async def give_up(self, name: str, holder: str) -> None:
+    async def release(self, name: str, holder: str) -> None:
         """End a lease, so that another process can take it at once."""
         async with self._engine.transaction(ordered=False) as connection:
             await connection.execute("DELETE FROM leases WHERE name = ? AND holder = ?", [name, holder])
 
 
-async def prolong(connection: Connection, name: str, holder: str) -> bool:
-    """Prolong a lease within a transaction; False if it has ended, and the transaction must change nothing.
+async def renew(connection: Connection, name: str, holder: str) -> bool:
+    """Renew a lease within a transaction; False if it has ended, and the transaction must change nothing.
 
     Until the commit no other process can take it.
     """

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from ragmemory.stores.engine import StorePart
-from ragmemory.stores.leases import prolong
+from ragmemory.stores.leases import renew
 
 # Bytes of a part, and parts that are read at a time.
 PART_BYTES = 1 << 20
@@ -59,7 +59,7 @@ class PublishedStore(StorePart):
         False if the lease of the holder has ended.
         """
         async with self._engine.transaction(ordered=False) as connection:
-            if not await prolong(connection, LEASE, holder):
+            if not await renew(connection, LEASE, holder):
                 return False
             await connection.execute(
                 "INSERT INTO published_files(form, file, part, data) VALUES(?, ?, ?, ?)"
@@ -74,7 +74,7 @@ class PublishedStore(StorePart):
         Other files of this format, and indexes of formats before the previous one, are removed.
         """
         async with self._engine.transaction(ordered=False) as connection:
-            if not await prolong(connection, LEASE, holder):
+            if not await renew(connection, LEASE, holder):
                 return False
             await connection.execute(
                 "DELETE FROM published_indexes WHERE form = ? OR form < ?", [form, form - 1]

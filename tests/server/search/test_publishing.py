@@ -84,10 +84,10 @@ async def test_only_one_process_publishes_at_a_time(tmp_path: Path, url: str) ->
         await put(memory, LONG, uri="long")
         await memory.search.query(QUESTION, 8)
     async with machine(tmp_path / "one", url) as (memory, shared, _):
-        assert await LeaseStore(memory._store.engine).take(LEASE, "another process")
+        assert await LeaseStore(memory._store.engine).acquire(LEASE, "another process")
         await shared.publish()
         assert await PublishedStore(memory._store.engine).find(FORMAT) is None
-        await LeaseStore(memory._store.engine).give_up(LEASE, "another process")
+        await LeaseStore(memory._store.engine).release(LEASE, "another process")
         await shared.publish()
         assert await PublishedStore(memory._store.engine).find(FORMAT) is not None
 

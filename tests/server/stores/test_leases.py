@@ -14,9 +14,9 @@ def held(store: Store) -> LeaseStore:
     return LeaseStore(store.engine)
 
 
-async def prolong(store: Store, holder: str) -> bool:
+async def renew(store: Store, holder: str) -> bool:
     async with store.engine.transaction(ordered=False) as connection:
-        return await leases.prolong(connection, "work", holder)
+        return await leases.renew(connection, "work", holder)
 
 
 async def end(store: Store) -> None:
@@ -25,33 +25,33 @@ async def end(store: Store) -> None:
         await connection.execute("UPDATE leases SET until = 0")
 
 
-async def test_one_holder_at_a_time_who_can_prolong_it_and_give_it_up(store: Store, held: LeaseStore) -> None:
-    assert await held.take("work", "a")
-    assert not await held.take("work", "b")
-    assert await held.take("other work", "b")
-    assert await held.take("work", "a")
-    assert await prolong(store, "a")
-    assert not await prolong(store, "b")
-    await held.give_up("work", "b")
-    assert not await held.take("work", "b")
-    await held.give_up("work", "a")
-    assert await held.take("work", "b")
+async def test_one_holder_at_a_time_who_can_renew_it_and_release_it(store: Store, held: LeaseStore) -> None:
+    assert await held.acquire("work", "a")
+    assert not await held.acquire("work", "b")
+    assert await held.acquire("other work", "b")
+    assert await held.acquire("work", "a")
+    assert await renew(store, "a")
+    assert not await renew(store, "b")
+    await held.release("work", "b")
+    assert not await held.acquire("work", "b")
+    await held.release("work", "a")
+    assert await held.acquire("work", "b")
 
 
-async def test_a_lease_that_has_ended_is_taken_and_its_holder_can_no_longer_prolong_it(
+async def test_a_lease_that_has_ended_is_taken_and_its_holder_can_no_longer_renew_it(
     store: Store, held: LeaseStore
 ) -> None:
-    assert await held.take("work", "a")
+    assert await held.acquire("work", "a")
     await end(store)
-    assert not await prolong(store, "a")
-    assert await held.take("work", "b")
-    assert not await prolong(store, "a")
-    assert not await held.take("work", "a")
+    assert not await renew(store, "a")
+    assert await held.acquire("work", "b")
+    assert not await renew(store, "a")
+    assert not await held.acquire("work", "a")
 
 
 async def test_what_is_derived_changes_no_version_in_postgresql(
     store: Store, held: LeaseStore, memory_url: str
 ) -> None:
     before = await store.engine.version()
-    assert await held.take("work", "a")
+    assert await held.acquire("work", "a")
     assert (await store.engine.version() == before) == bool(memory_url)

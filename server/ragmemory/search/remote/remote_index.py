@@ -152,12 +152,12 @@ class RemoteIndex:
             self._warned = str(error)
 
     async def maintain(self) -> None:
-        """Prolong the lease, also while the server takes long."""
+        """Renew the lease, also while the server takes long."""
         while True:
             await anyio.sleep(leases.SECONDS / 4)
             with suppress(RagMemoryError):  # The updater meets the same error.
                 if self._updater.leads:
-                    await self._updater.prolong()
+                    await self._updater.renew_lease()
 
     async def close(self) -> None:
         try:
@@ -166,7 +166,7 @@ class RemoteIndex:
                     await self._catch_up()
             with anyio.move_on_after(_FOLLOW_SECONDS), suppress(RagMemoryError):
                 if self._updater.leads:
-                    await self._updater.give_up()
+                    await self._updater.release_lease()
         finally:
             await self.vectors.aclose()
 

@@ -90,7 +90,7 @@ class RemoteUpdater:
         changes = await store.changes.since(state.checkpoint, PAGE)
         if not changes.chunk_ids and not changes.removed:
             await self._vectors.complete(name)
-            await self.give_up()
+            await self.release_lease()
             return False
         documents = await self._remote.documents_of(changes.chunk_ids)
         chunks, added = await to_thread.run_sync(self._analysed, changes, documents, dimensions)
@@ -134,7 +134,7 @@ class RemoteUpdater:
         await remote.put(connection, new, terms)
 
     async def _keep_lease(self, connection: Connection) -> None:
-        if not await leases.prolong(connection, _LEASE, self._holder):
+        if not await leases.renew(connection, _LEASE, self._holder):
             raise LeaseLost
 
     def _analysed(
@@ -161,17 +161,17 @@ class RemoteUpdater:
         return chunks, Held(len(chunks), sum(chunk.length for chunk in chunks), vector_sum, counted)
 
     async def lead(self) -> bool:
-        """Take the lease, or prolong it; False if another process has it."""
-        self.leads = await self._leases.take(_LEASE, self._holder)
+        """Acquire the lease, or renew it; False if another process has it."""
+        self.leads = await self._leases.acquire(_LEASE, self._holder)
         return self.leads
 
-    async def prolong(self) -> None:
-        """Prolong the lease unless it has ended: another process may have had it since a step began."""
+    async def renew_lease(self) -> None:
+        """Renew the lease unless it has ended: another process may have had it since a step began."""
         async with self._store.engine.transaction(ordered=False) as connection:
-            if not await leases.prolong(connection, _LEASE, self._holder):
+            if not await leases.renew(connection, _LEASE, self._holder):
                 self.leads = False
 
-    async def give_up(self) -> None:
-        """Let another process take the lease at once."""
+    async def release_lease(self) -> None:
+        """Let another process acquire the lease at once."""
         self.leads = False
-        await self._leases.give_up(_LEASE, self._holder)
+        await self._leases.release(_LEASE, self._holder)

@@ -465,7 +465,7 @@ async def test_an_updater_that_was_frozen_changes_nothing_when_it_wakes(
             await pass_time(memory)
             await other.search.query("fox", 1)
             await catch_up(other)
-            await index_of(memory)._updater.prolong()
+            await index_of(memory)._updater.renew_lease()
             await apply(page, commit)
 
         with pytest.MonkeyPatch.context() as patch:
@@ -487,7 +487,7 @@ async def test_a_removal_that_is_sent_again_is_counted_once(memory: MemoryServic
         return False
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leases, "prolong", ended)
+        patch.setattr(leases, "renew", ended)
         with pytest.raises(LeaseLost):
             await catch_up(memory)
     await catch_up(memory)
