@@ -36,6 +36,11 @@ class ChangeStore(StorePart):
             values = await meta.values(connection)
         return meta.fingerprint(values), meta.embedders(values)
 
+    async def last_chunk_id(self) -> int:
+        """The highest id that a chunk ever had."""
+        async with self._engine.reading() as connection:
+            return await connection.dialect.last_chunk_id(connection)
+
     async def has_passed(self, checkpoint: Checkpoint) -> bool:
         """Whether this store was ever at the checkpoint, so that an index can continue from it."""
         if checkpoint == Checkpoint():

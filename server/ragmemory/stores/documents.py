@@ -76,6 +76,11 @@ class DocumentStore(StorePart):
         # One that was added between the two statements is on no page after an empty one.
         return [self._info(row) for row in rows], total if rows or not limit else min(total, offset)
 
+    async def have_chunks(self) -> bool:
+        """Whether there are chunks that can be found."""
+        rows = await self._engine.read("SELECT 1 FROM documents WHERE hidden = 0 AND chunks > 0 LIMIT 1")
+        return bool(rows)
+
     async def ensure_empty(self) -> None:
         """Raises MemoryDamaged if it only seems to be empty: SQLite may find no rows in a damaged table."""
         # All values of `hidden`: without them SQLite would read its index, which may be intact.

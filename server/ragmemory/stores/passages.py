@@ -42,6 +42,12 @@ class PassageStore(StorePart):
         sql, parameters = condition
         return await self._column(f"SELECT number FROM documents WHERE {sql} LIMIT ?", [*parameters, limit])
 
+    async def documents_of(self, chunk_ids: Sequence[int]) -> dict[int, int]:
+        """The numbers of the documents of these chunks."""
+        condition, parameters = self._engine.dialect.among("chunk_id", chunk_ids)
+        sql = f"SELECT chunk_id, document FROM chunks WHERE {condition}"
+        return {row[0]: row[1] for row in await self._engine.read(sql, parameters)}
+
     async def holding_some(self, words: Sequence[str], limit: int) -> list[int]:
         """The ids of about `limit` chunks that contain some of the words, which begin with the rarest.
 

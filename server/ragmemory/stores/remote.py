@@ -43,22 +43,6 @@ class RemoteStore(StorePart):
         state = RemoteState(name, Checkpoint(*place), chunks, length, vector_sum)
         return state, {row[7]: row[8] for row in rows if row[7] is not None and row[8] > 0}
 
-    async def is_empty(self) -> bool:
-        """Whether the memory has no chunks that can be found."""
-        rows = await self._engine.read("SELECT 1 FROM documents WHERE hidden = 0 AND chunks > 0 LIMIT 1")
-        return not rows
-
-    async def last_chunk_id(self) -> int:
-        """The highest id that a chunk ever had."""
-        async with self._engine.reading() as connection:
-            return await connection.dialect.last_chunk_id(connection)
-
-    async def documents_of(self, chunk_ids: Sequence[int]) -> dict[int, int]:
-        """The numbers of the documents of these chunks."""
-        condition, parameters = self._engine.dialect.among("chunk_id", chunk_ids)
-        sql = f"SELECT chunk_id, document FROM chunks WHERE {condition}"
-        return {row[0]: row[1] for row in await self._engine.read(sql, parameters)}
-
 
 async def put(connection: Connection, state: RemoteState, terms: Mapping[int, int]) -> None:
     """Replace the state; `terms` are added to the numbers of chunks that contain them."""

@@ -122,7 +122,7 @@ class RemoteIndex:
         while name := self._updater.name:
             state, _ = await self.remote.state(name)
             done = state.checkpoint.chunk_id if state else 0
-            is_close = await self.remote.last_chunk_id() - done <= _MAX_BEHIND
+            is_close = await self.store.changes.last_chunk_id() - done <= _MAX_BEHIND
             if done == before:
                 self._stalled_at = done
             if is_close or done == self._stalled_at:
@@ -176,7 +176,7 @@ class RemoteIndex:
             version = await self.store.engine.version()
             if version != self.version:
                 await self._read_tail()
-                self._is_empty = self.tail is None or await self.remote.is_empty()
+                self._is_empty = self.tail is None or not await self.store.documents.have_chunks()
                 self.version = version
             return not self._is_empty
 
@@ -190,7 +190,7 @@ class RemoteIndex:
         self.name = name_of(self.vectors.kind, fingerprint, self.ranking)
         state, _ = await self.remote.state(self.name)
         done = state.checkpoint if state else Checkpoint()
-        last = await self.remote.last_chunk_id()
+        last = await changes.last_chunk_id()
         tail = self.tail
         if (
             tail is None

@@ -92,7 +92,7 @@ class RemoteUpdater:
             await self._vectors.complete(name)
             await self.release_lease()
             return False
-        documents = await self._remote.documents_of(changes.chunk_ids)
+        documents = await store.passages.documents_of(changes.chunk_ids)
         chunks, added = await to_thread.run_sync(self._analysed, changes, documents, dimensions)
         average = (state.length + added.length) / max(1, state.chunks + added.chunks)
         counted = state.checkpoint.chunk_id
