@@ -38,13 +38,7 @@ TABLES = (
             *("created", "added_at", "updated_at", "hidden", "stamp", "machine"),
         ),
     ),
-    _Table(
-        "chunks",
-        (
-            *("chunk_id", "document", "heading", "start_line", "end_line", "text"),
-            *("context", "surroundings", "places", "headings"),
-        ),
-    ),
+    _Table("chunks", chunks.COLUMNS),
     _Table("embeddings", ("chunk_id", "vector", "input")),
     _Table("other_embeddings", ("chunk_id", "vector", "input")),
     _Table("removed_embeddings", ("number", "input", "vector")),
@@ -131,21 +125,18 @@ class Copying:
 
     def _clean(self, table: _Table, row: _Row) -> _Row:
         """The row as it can be stored in both engines."""
-        if table.name == "documents" and row[0] in self._digests:
-            digest = table.columns.index("digest")
-            row = (*row[:digest], self._digests[row[0]], *row[digest + 1 :])
-        if "machine" in table.columns and self._is_of_this_machine(table, row):
-            row = (*row[:-1], self._target.machine)
-        if not any(isinstance(value, str) and "\0" in value for value in row):
-            return row
-        if table.name == "chunks":
-            self._unclean.add(row[1])
-        return tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in row)
-
-    def _is_of_this_machine(self, table: _Table, row: _Row) -> bool:
+        values = dict(zip(table.columns, row, strict=True))
+        if table.name == "documents":
+            values["digest"] = self._digests.get(values["number"], values["digest"])
         # A document that was not read from a file has no stamp, and is of no machine.
-        has_file = table.name == "sources" or row[-2] != ""
-        return row[-1] == self._source.machine and has_file
+        if values.get("machine") == self._source.machine and values.get("stamp") != "":
+            values["machine"] = self._target.machine
+        unclean = [name for name, value in values.items() if isinstance(value, str) and "\0" in value]
+        if unclean and table.name == "chunks":
+            self._unclean.add(values["document"])
+        for name in unclean:
+            values[name] = values[name].replace("\0", "\ufffd")
+        return tuple(values.values())
 
     async def _note_digests(self) -> bool:
         """Compute the digests of documents whose text was changed; whether there are new ones."""

@@ -21,10 +21,9 @@ from ragmemory.stores.values import decode_metadata
 from ragmemory.stores.writing import REMOVED, STAGED
 from ragmemory.types.documents import DocumentOrder, DocumentText, StoredFile
 
-_INFO = (
-    "document_id, uri, title, chunks, characters, added_at, updated_at, metadata, machine,"
-    f" digest, {journal.WRITTEN_BY} AS written_by"
-)
+# Columns that are fields of a DocumentInfo; and all that it is made of.
+_FIELDS = ("document_id", "uri", "title", "chunks", "characters", "added_at", "updated_at")
+_INFO = f"{', '.join(_FIELDS)}, metadata, machine, digest, {journal.WRITTEN_BY} AS written_by"
 # Enough to tell whether a text has changed.
 _DIGEST_DIGITS = 16
 # One document by its id or uri. The uri of one may be the id of another: the id takes precedence.
@@ -73,7 +72,7 @@ class DocumentStore(StorePart):
         )
         if not total and not filter:
             await self.ensure_empty()
-        # One that was added between the two statements is on no page after an empty one.
+        # If a document was added between the two statements, nothing comes after an empty page all the same.
         return [self._info(row) for row in rows], total if rows or not limit else min(total, offset)
 
     async def have_chunks(self) -> bool:
@@ -269,6 +268,10 @@ class DocumentStore(StorePart):
     def _info(self, row: Sequence[Any]) -> DocumentInfo:
         """From the columns of _INFO. Raises MemoryDamaged."""
         *columns, metadata, machine, digest, written_by = row
-        decoded = decode_metadata(metadata, self._engine.place, "the metadata of a document")
-        other = "" if machine == self._engine.machine else machine
-        return DocumentInfo(*[*columns, decoded, written_by, other, digest.hex()[:_DIGEST_DIGITS]])
+        return DocumentInfo(
+            **dict(zip(_FIELDS, columns, strict=True)),
+            metadata=decode_metadata(metadata, self._engine.place, "the metadata of a document"),
+            written_by=written_by,
+            machine="" if machine == self._engine.machine else machine,
+            digest=digest.hex()[:_DIGEST_DIGITS],
+        )

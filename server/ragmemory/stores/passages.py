@@ -23,6 +23,9 @@ from ragmemory.text.analysis import plain_words, words
 
 logger = logging.getLogger(__name__)
 
+# Columns that are fields of a passage and of a hit.
+_FIELDS = ("chunk_id", "document_id", "uri", "title", "heading", "start_line", "end_line", "text", "context")
+
 
 class PassageStore(StorePart):
     """The chunks of one memory, as a search returns them."""
@@ -119,7 +122,7 @@ class PassageStore(StorePart):
         rows = await self._engine.read(
             "WITH same AS (SELECT chunk_id FROM chunks"
             " WHERE document = (SELECT document FROM chunks WHERE chunk_id = ?1))"
-            " SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, context"
+            f" SELECT {', '.join(_FIELDS)}"
             " FROM chunks JOIN documents ON number = document WHERE hidden = 0 AND chunk_id IN ("
             " SELECT * FROM (SELECT chunk_id FROM same WHERE chunk_id <= ?1"
             " ORDER BY chunk_id DESC LIMIT ?2) AS before UNION ALL"
@@ -130,7 +133,7 @@ class PassageStore(StorePart):
         )
         if not rows:
             raise ChunkNotFound(chunk_id)
-        return [Passage(**dict(zip(Passage.__struct_fields__, row, strict=True))) for row in rows]
+        return [Passage(**dict(zip(_FIELDS, row, strict=True))) for row in rows]
 
     async def turns_around(self, chunk_ids: Sequence[int], distance: int) -> dict[int, dict[int, str]]:
         """The texts around each of these chunks that is a turn of a conversation, by chunk id, in order."""
@@ -151,8 +154,7 @@ class PassageStore(StorePart):
         """The chunks that are found, in the order of the scores. Raises MemoryDamaged."""
         condition, parameters = self._engine.dialect.among("chunk_id", list(scores))
         rows = await self._engine.read(
-            "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, context,"
-            f" places, surroundings, {WRITTEN_BY}, headings, metadata"
+            f"SELECT {', '.join(_FIELDS)}, surroundings, {WRITTEN_BY}, places, headings, metadata"
             " FROM chunks JOIN documents ON number = document"
             f" WHERE {condition} AND hidden = 0",
             parameters,
@@ -163,15 +165,22 @@ class PassageStore(StorePart):
 
     def _hit(self, rank: int, score: float, row: Sequence[Any]) -> Hit:
         """Raises MemoryDamaged."""
-        *fields, context, stored, surroundings, written_by, headings, metadata = row
-        uri, title, start, end = row[2], row[3], row[5], row[6]
+        *columns, surroundings, written_by, stored_places, stored_headings, metadata = row
+        fields = dict(zip(_FIELDS, columns, strict=True))
         try:
-            places, inside = chunks.decode_places(stored), chunks.decode_places(headings)
+            places = chunks.decode_places(stored_places)
+            headings = chunks.decode_places(stored_headings)
         except (*DECODE_ERRORS, TypeError) as error:
             raise MemoryDamaged(self._engine.place, str(error), "the places of a chunk") from error
-        where = location(file_name(uri, title), [(start, end)], places)
-        rest: list[Any] = [
-            decode_metadata(metadata, self._engine.place, "the metadata of a document"),
-            *(context, where, places, surroundings, written_by, inside),
-        ]
-        return Hit(rank, score, *fields, *rest)
+        name, lines = file_name(fields["uri"], fields["title"]), (fields["start_line"], fields["end_line"])
+        return Hit(
+            rank=rank,
+            score=score,
+            **fields,
+            metadata=decode_metadata(metadata, self._engine.place, "the metadata of a document"),
+            location=location(name, [lines], places),
+            places=places,
+            surroundings=surroundings,
+            written_by=written_by,
+            headings=headings,
+        )

@@ -118,8 +118,11 @@ class Store:
         async with self.engine.reading() as connection:
             values = await meta.values(connection)
         return Stats(
-            self.engine.place,
-            *(documents, chunks, characters, size),
+            path=self.engine.place,
+            documents=documents,
+            chunks=chunks,
+            characters=characters,
+            bytes=size,
             embedder=values.get("embedder", ""),
             dimensions=int(values.get("dimensions", "0")),
             next_embedder=values.get("next_embedder", ""),
