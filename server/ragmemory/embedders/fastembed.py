@@ -22,8 +22,8 @@ from ragmemory.embedders.onnx_files import (
     ModelUnusable,
     as_folder,
     identity_of,
-    listed,
     model_file,
+    named_model,
     read_json,
     using_fastembed,
 )
@@ -196,7 +196,7 @@ def load(wanted: str, cache: Path, threads: int, *, may_download: bool) -> Loade
         name, prefixes = registered(folder), prefixes_of(folder)
     else:
         register_e5()
-        name, folder = listed(TextEmbedding, wanted, cache, may_download=may_download)
+        name, folder = named_model(TextEmbedding, wanted, cache, may_download=may_download)
         prefixes = prefixes_for(name)
     tokenizer, _ = load_tokenizer(folder)
     longest = tokenizer.truncation["max_length"]

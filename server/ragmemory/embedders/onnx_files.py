@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,28 +125,19 @@ def using_fastembed() -> Iterator[None]:
         raise ModelUnusable(reason, "Download or export the model again, or choose another one.") from error
 
 
-def listed(family: Any, wanted: str, cache: Path, *, may_download: bool) -> tuple[str, Path]:
-    """The name in fastembed's list of a model, named with or without its organization, and its folder.
+def named_model(family: Any, wanted: str, cache: Path, *, may_download: bool) -> tuple[str, Path]:
+    """A model named with or without its organization: its name in fastembed's list, and its folder.
 
-    Raises ModelUnusable.
+    Files that are not in `cache` are downloaded if that is allowed. Raises ModelUnusable.
     """
-    models = {entry["model"]: entry for entry in family.list_supported_models()}
-    names = {name.lower(): name for name in models} | {
-        name.rpartition("/")[2].lower(): name for name in models
-    }
-    name = names.get(wanted.lower())
-    if name is None:
-        near = list(dict.fromkeys(names[one] for one in get_close_matches(wanted.lower(), names, 6, 0.4)))
-        hint = f"Near names: {', '.join(near[:SHOWN_NAMES])}. " if near else ""
-        reason = f"fastembed knows {len(models)} models, and this is none of them"
-        raise ModelUnusable(reason, f"{hint}A folder with an ONNX model works too.")
-    entry = models[name]
+    entry = _listed(family, wanted)
+    name, source = entry["model"], entry["sources"]["hf"]
     files = [entry["model_file"], *entry["additional_files"]]
-    source = entry["sources"]["hf"]
+    fetch = partial(family.download_files_from_huggingface, source, str(cache), files)
     try:
-        folder = family.download_files_from_huggingface(source, str(cache), files, local_files_only=True)
-        if all(Path(folder, file).exists() for file in files):
-            return name, Path(folder)
+        folder = Path(fetch(local_files_only=True))
+        if all((folder / file).exists() for file in files):
+            return name, folder
     except Exception as error:
         logger.debug("%s is not in %s: %s", source, cache, first_line(error))
     size = f"{entry['size_in_GB'] * 1000:,.0f} MB"
@@ -155,21 +147,32 @@ def listed(family: Any, wanted: str, cache: Path, *, may_download: bool) -> tupl
     logger.warning("Downloading the model %s (%s) from %s to %s", name, size, source, cache)
     private_folder(cache)
     try:
-        folder = family.download_files_from_huggingface(
-            source, str(cache), files, local_files_only=False, **_counted()
-        )
+        folder = Path(fetch(local_files_only=False, **_progress_arguments()))
     except Exception as error:
         from huggingface_hub.constants import ENDPOINT
 
         reason = f"{ENDPOINT}/{source} cannot be downloaded ({first_line(error)})"
         hint = f"Check the network, or name the folder of a model on this machine. Downloads go to {cache}."
         raise ModelUnusable(reason, hint) from error
-    _check_digests(Path(folder))
+    _check_digests(folder)
     logger.warning("The model %s is complete.", name)
-    return name, Path(folder)
+    return name, folder
 
 
-def _counted() -> dict[str, Any]:
+def _listed(family: Any, wanted: str) -> dict[str, Any]:
+    """The entry of a model in fastembed's list. Raises ModelUnusable."""
+    models: list[dict[str, Any]] = family.list_supported_models()
+    entries = {entry["model"].lower(): entry for entry in models}
+    entries |= {name.rpartition("/")[2]: entry for name, entry in entries.items()}
+    if found := entries.get(wanted.lower()):
+        return found
+    near = dict.fromkeys(entries[one]["model"] for one in get_close_matches(wanted.lower(), entries, 6, 0.4))
+    hint = f"Near names: {', '.join([*near][:SHOWN_NAMES])}. " if near else ""
+    reason = f"fastembed knows {len(models)} models, and this is none of them"
+    raise ModelUnusable(reason, f"{hint}A folder with an ONNX model works too.")
+
+
+def _progress_arguments() -> dict[str, Any]:
     """Arguments of a download that report its progress to `on_bytes`."""
     tell = on_bytes.get()
     if tell is None:

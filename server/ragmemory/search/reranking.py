@@ -24,8 +24,8 @@ from ragmemory.embedders.onnx_files import (
     ModelUnusable,
     as_folder,
     identity_of,
-    listed,
     model_file,
+    named_model,
     using_fastembed,
 )
 from ragmemory.errors import RerankerUnavailable
@@ -132,7 +132,7 @@ def load(settings: RerankerSettings, cache: Path) -> Any:
 
     folder = as_folder(settings.model)
     if folder is None:
-        name, folder = listed(TextCrossEncoder, settings.model, cache, may_download=True)
+        name, folder = named_model(TextCrossEncoder, settings.model, cache, may_download=True)
     else:
         name, file = identity_of(str(folder)), model_file(folder)
         if all(entry["model"] != name for entry in TextCrossEncoder.list_supported_models()):

@@ -20,14 +20,14 @@ import json, sys
 from pathlib import Path
 from fastembed import TextEmbedding
 from huggingface_hub import constants
-from ragmemory.embedders.onnx_files import ModelUnusable, listed, on_bytes
+from ragmemory.embedders.onnx_files import ModelUnusable, named_model, on_bytes
 
 constants.DOWNLOAD_CHUNK_SIZE = 50_000  # what is lost when a connection breaks
 seen, reasons = [], []
 on_bytes.set(lambda done, total: seen.append((done, total)))
 for _ in range(2):
     try:
-        _, folder = listed(TextEmbedding, "bge-small-en-v1.5", Path(sys.argv[1]), may_download=True)
+        _, folder = named_model(TextEmbedding, "bge-small-en-v1.5", Path(sys.argv[1]), may_download=True)
     except ModelUnusable as error:
         reasons.append(error.reason)
 print(json.dumps({"seen": seen, "reasons": reasons, "folder": str(folder)}))
