@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,17 @@ if TYPE_CHECKING:
 
 # Best passages by words in which the coverage of the question is measured.
 CLEARLY_BEST = 5
+
+
+class _Candidates(NamedTuple):
+    """Rows that may be found. The arrays are in the order of `rows`."""
+
+    rows: NDArray[np.int64]  # (n,) ascending
+    lexical: BM25Scores
+    frequencies: NDArray[np.float32]  # (terms, n)
+    cosines: NDArray[np.float32] | None  # (n,)
+    best_by_words: NDArray[np.int64]  # the places of the CLEARLY_BEST
+    is_boosted: NDArray[np.bool_]  # (n,)
 
 
 class Retriever:
@@ -81,49 +92,70 @@ class Retriever:
 
         `allowed` are the ids of the chunks that match the filter; None allows all.
         """
-        index, text, vector = self.index, request.query.text, request.vector
+        index = self.index
         index.checking.end()
         excluded = index.rows.excluded
         if allowed is not None:
             others = np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed))
             excluded = union(excluded, others)
-        by_meaning = None if vector is None else index.vectors.begin(vector, excluded)
-        lexical = index.bm25.search(query_terms(text), excluded)
-        first = self._boosted_rows(request.boosted, excluded, lexical)
-        by_words = lexical.best(self.settings.candidates)
-        similarity = by_meaning() if by_meaning else None
-        near = similarity.best(self.settings.candidates) if similarity else by_words[:0]
-        rows = distinct(np.concatenate([first, by_words, near]))
-        if not len(rows):
+        candidates = self._candidates(request, excluded)
+        if candidates is None:
             return []
-        sequences = index.sequences.of(rows)
-        frequencies = lexical.frequencies(rows)
-        bm25 = lexical.at(rows, frequencies)
-        bm25 += self.settings.pair_weight * self._pair_scores(text, rows, sequences)
-        cosines = similarity.at(rows) if similarity else None
-        fused = bm25
-        if cosines is not None:
-            held = frequencies[:, rows.searchsorted(by_words[:CLEARLY_BEST])] > 0
-            fused = fuse(
-                cosines, bm25, self._alpha(text, lexical.coverage(held, 0.5), request.embedder.pieces)
-            )
-        is_boosted = is_among(rows, np.sort(first))
+        sequences = index.sequences.of(candidates.rows)
+        order = self._order(request, candidates, sequences).tolist()
+        best = without_copies(((place, sequences.pairs(place)) for place in order), request.top_k)
+        found = self._scored(request, candidates, best)
+        index.checking.begin()
+        return found
+
+    def _candidates(self, request: SearchRequest, excluded: NDArray[np.int64]) -> _Candidates | None:
+        """The boosted rows, and those that are the best by words or by meaning; None without any."""
+        index, vector, most = self.index, request.vector, self.settings.candidates
+        by_meaning = None if vector is None else index.vectors.begin(vector, excluded)
+        lexical = index.bm25.search(query_terms(request.query.text), excluded)
+        boosted = self._boosted_rows(request.boosted, excluded, lexical)
+        by_words = lexical.best(most)
+        similarity = by_meaning() if by_meaning else None
+        near = similarity.best(most) if similarity else by_words[:0]
+        rows = distinct(np.concatenate([boosted, by_words, near]))
+        if not len(rows):
+            return None
+        return _Candidates(
+            rows=rows,
+            lexical=lexical,
+            frequencies=lexical.frequencies(rows),
+            cosines=similarity.at(rows) if similarity else None,
+            best_by_words=rows.searchsorted(by_words[:CLEARLY_BEST]),
+            is_boosted=is_among(rows, np.sort(boosted)),
+        )
+
+    def _order(
+        self, request: SearchRequest, candidates: _Candidates, sequences: WordSequences
+    ) -> NDArray[np.int64]:
+        """The places of all candidates, best first; equal ones in the order of rows."""
+        text, lexical, frequencies = request.query.text, candidates.lexical, candidates.frequencies
+        fused = lexical.at(candidates.rows, frequencies)
+        fused += self.settings.pair_weight * self._pair_scores(text, candidates.rows, sequences)
+        if candidates.cosines is not None:
+            coverage = lexical.coverage(frequencies[:, candidates.best_by_words] > 0, 0.5)
+            fused = fuse(candidates.cosines, fused, self._alpha(text, coverage, request.embedder.pieces))
         # The parts of a single name are common words, and its cosines differ by noise only.
         is_lacking = ~(frequencies > 0).all(axis=0) & is_one_word(text)
-        tiers = 2 * ~is_boosted + is_lacking
-        order = np.lexsort((-fused, tiers))  # Ties are in the order of rows.
-        best = without_copies(((place, sequences.pairs(place)) for place in order.tolist()), request.top_k)
-        held = frequencies[:, best] > 0
-        words = content_words(text)
+        return np.lexsort((-fused, 2 * ~candidates.is_boosted + is_lacking))
+
+    def _scored(self, request: SearchRequest, candidates: _Candidates, best: list[int]) -> list[Scored]:
+        """The candidates at the places `best`, with their relevance and the words that they contain."""
+        lexical, held = candidates.lexical, candidates.frequencies[:, best] > 0
+        words = content_words(request.query.text)
         # Without content words no passage can be relevant.
         coverage = lexical.coverage(held) if words else np.zeros(len(best), np.float32)
-        near_cosines = None if cosines is None else cosines[best]
-        scores = np.minimum.accumulate(self._relevance(request, coverage, near_cosines, is_boosted[best]))
-        best_rows, places = np.unique(rows[best], return_inverse=True)
-        ids = index.rows.take(best_rows, lambda segment: segment.chunk_ids)[places]
+        cosines = None if candidates.cosines is None else candidates.cosines[best]
+        relevant = self._relevance(request, coverage, cosines, candidates.is_boosted[best])
+        rows, places = np.unique(candidates.rows[best], return_inverse=True)
+        ids = self.index.rows.take(rows, lambda segment: segment.chunk_ids)[places]
         holding = _words_of(words, [term.name for term in lexical.terms], held)
+        scores = np.minimum.accumulate(relevant)
         found = zip(ids.tolist(), scores.tolist(), holding, strict=True)
-        index.checking.begin()
         return [Scored(*one) for one in found]
 
     def _relevance(
