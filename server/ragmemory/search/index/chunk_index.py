@@ -59,18 +59,22 @@ class ChunkIndex:
         self._lexicon = Lexicon()
         self._set((), Removed.none().ids, Removed.none())
 
-    def _set(self, segments: Iterable[Segment], ids: NDArray[np.int64], known: Removed) -> None:
-        """`ids` are those of removed chunks; `known` are those in a segment, as far as their sum is known."""
+    def _set(self, segments: Iterable[Segment], removed_ids: NDArray[np.int64], summed: Removed) -> None:
+        """Replace the segments and the removed chunks, of which some may be in no segment.
+
+        `summed` are those whose vectors need not be summed again.
+        """
         segments = tuple(sorted(segments, key=lambda segment: (segment.after, segment.upto)))
         rows = Rows(segments)
-        gone = rows.with_ids(ids) if len(ids) else ids
-        ids = rows.take(gone, _ids) if len(gone) else gone
-        new = gone[~is_among(ids, known.ids)]
-        removed = Removed(ids, known.total + rows.total_of(new))
+        gone = rows.with_ids(removed_ids) if len(removed_ids) else removed_ids
+        removed_ids = rows.take(gone, _ids) if len(gone) else gone
+        new = gone[~is_among(removed_ids, summed.ids)]
+        removed = Removed(removed_ids, summed.total + rows.total_of(new))
         hidden = Removed.none().ids
         if self.hidden:
             ranges = np.concatenate([np.arange(first, last + 1) for first, last in self.hidden])
             hidden = np.setdiff1d(rows.with_ids(ranges), gone, assume_unique=True)
+        # Only now: what reads the files above may find damage, and then nothing has changed.
         self.segments, self.removed = segments, removed
         self.rows = Rows(segments, union(gone, hidden) if len(hidden) else gone)
         self.bm25 = BM25Index(self.rows, self.settings.k1, self.settings.b)
@@ -152,12 +156,13 @@ class ChunkIndex:
         if not all(segment in self.segments for segment in old):
             return False
         dropped = sum(segment.total.all for segment in old) - new.total.all
-        known = self.removed._replace(total=self.removed.total - dropped)
-        self._set([*(segment for segment in self.segments if segment not in old), new], known.ids, known)
+        summed = self.removed._replace(total=self.removed.total - dropped)
+        self._set([*(segment for segment in self.segments if segment not in old), new], summed.ids, summed)
         return True
 
     def drop(self, path: Path) -> None:
         """Drop the segment of a damaged file, which leaves a gap."""
+        # At once: `_set` may find another damaged file, after which this one must not come back.
         self.segments = tuple(segment for segment in self.segments if segment.path != path)
         self._set(self.segments, self.removed.ids, Removed.none())
 
@@ -167,15 +172,15 @@ class ChunkIndex:
         in_memory = [segment for segment in self.segments if segment.path is None]
         if not in_memory:
             return self.removed
-        here = Rows(in_memory)
-        gone = here.with_ids(self.removed.ids)
-        ids = np.setdiff1d(self.removed.ids, here.take(gone, _ids), assume_unique=True)
-        return Removed(ids, self.removed.total - here.total_of(gone))
+        rows = Rows(in_memory)
+        unsaved = rows.with_ids(self.removed.ids)
+        ids = np.setdiff1d(self.removed.ids, rows.take(unsaved, _ids), assume_unique=True)
+        return Removed(ids, self.removed.total - rows.total_of(unsaved))
 
     def adopt(self, checkpoint: Checkpoint, segments: Sequence[Segment], removed: Removed) -> None:
         """Continue from what this or another process has saved; keep what is newer here."""
         newer = [
-            _newer(segment, checkpoint.chunk_id)
+            _part_after(segment, checkpoint.chunk_id)
             for segment in self.segments
             if segment.path is None and segment.upto > checkpoint.chunk_id
         ]
@@ -184,8 +189,8 @@ class ChunkIndex:
             mine, theirs = self.checkpoint, checkpoint
             checkpoint = mine if mine.removal <= theirs.removal else replace(mine, removal=theirs.removal)
         is_whole = len(Rows(segments).with_ids(removed.ids)) == len(removed.ids)  # No file is lost.
-        known = removed if is_whole else Removed.none()
-        self._set([*segments, *newer], union(self.removed.ids, removed.ids), known)
+        summed = removed if is_whole else Removed.none()
+        self._set([*segments, *newer], union(self.removed.ids, removed.ids), summed)
         self.checkpoint = checkpoint
 
 
@@ -200,7 +205,7 @@ def _can_be_merged(older: Segment, newer: Sequence[Segment]) -> bool:
     )
 
 
-def _newer(segment: Segment, chunk_id: int) -> Segment:
+def _part_after(segment: Segment, chunk_id: int) -> Segment:
     """The part of a segment with higher ids than this."""
     if segment.after >= chunk_id:
         return segment

@@ -76,17 +76,17 @@ class Segment:
         lengths = rounded(np.bincount(terms.owners, weights, len(chunk_ids)))
         sizes = np.bincount(texts.stems.owners, minlength=len(chunk_ids))
         return cls(
-            after,
-            upto,
-            float(lengths.sum(dtype=np.float64)),
-            Column(np.array(chunk_ids, np.int64)),
-            Column(lengths),
-            Column(vectors),
-            Column(codes_of(full).T.ravel()),
-            Column(full.sum(axis=0, dtype=np.float64)),
-            Column(shortened(texts.stems.names)[texts.stems.numbers]),
-            Column(np.cumsum(sizes).astype(np.uint32)),
-            Postings.build(terms, weights),
+            after=after,
+            upto=upto,
+            total_length=float(lengths.sum(dtype=np.float64)),
+            chunk_ids=Column(np.array(chunk_ids, np.int64)),
+            lengths=Column(lengths),
+            vectors=Column(vectors),
+            codes=Column(codes_of(full).T.ravel()),
+            total=Column(full.sum(axis=0, dtype=np.float64)),
+            words=Column(shortened(texts.stems.names)[texts.stems.numbers]),
+            word_ends=Column(np.cumsum(sizes).astype(np.uint32)),
+            postings=Postings.build(terms, weights),
         )
 
     @classmethod
