@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ragmemory.stores import journal, meta
+from ragmemory.stores.chunks import SEARCHED
 from ragmemory.stores.engine import Condition, Row, StorePart
 from ragmemory.types.changes import Changes, Checkpoint, indexed_title
 
 # SQLite's highest integer.
 MAX_ID = 2**63 - 1
-# Chunks are searched and embedded with their context.
-_FIELDS = "chunk_id, title, heading, context || text, surroundings, vector, uri"
+_COLUMNS = f"chunk_id, {SEARCHED}, vector, uri"
 _CHANGES = (
-    f"SELECT * FROM (SELECT 'chunk', {_FIELDS}"
+    f"SELECT * FROM (SELECT 'chunk', {_COLUMNS}"
     " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
     " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
     " ORDER BY chunk_id LIMIT ?) AS added"
@@ -84,7 +84,7 @@ class ChangeStore(StorePart):
         matches, values = filter or ("TRUE", [])
         rows = await self._engine.read(
             # Before the joins: PostgreSQL would look for these chunks in each document of a small memory.
-            f"WITH found AS MATERIALIZED (SELECT * FROM chunks WHERE {among}) SELECT {_FIELDS}"
+            f"WITH found AS MATERIALIZED (SELECT * FROM chunks WHERE {among}) SELECT {_COLUMNS}"
             " FROM found JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
             f" WHERE hidden = 0 AND {matches} ORDER BY chunk_id",
             [*parameters, *values],
@@ -101,14 +101,16 @@ def _changes(
 ) -> Changes:
     # A lost or cut off embedding is replaced by zeros: the chunk is still found by its words.
     no_embedding = bytes(2 * dimensions)
+    columns = zip(*rows, strict=True) if rows else [()] * 7
+    chunk_ids, titles, headings, surroundings, texts, vectors, uris = map(list, columns)
     return Changes(
         checkpoint=checkpoint,
-        chunk_ids=[row[0] for row in rows],
-        titles=[indexed_title(row[6], row[1]) for row in rows],
-        headings=[row[2] for row in rows],
-        texts=[row[3] for row in rows],
-        surroundings=[row[4] for row in rows],
-        embeddings=[row[5] if len(row[5] or b"") == len(no_embedding) else no_embedding for row in rows],
+        chunk_ids=chunk_ids,
+        titles=list(map(indexed_title, uris, titles)),
+        headings=headings,
+        texts=texts,
+        surroundings=surroundings,
+        embeddings=[one if len(one or b"") == len(no_embedding) else no_embedding for one in vectors],
         removed=removed,
         hidden=hidden,
     )

@@ -18,6 +18,8 @@ COLUMNS = (
     *("chunk_id", "document", "heading", "start_line", "end_line"),
     *("text", "context", "surroundings", "places", "headings"),
 )
+# Columns with what a chunk is embedded and searched by: title, heading, surroundings, text.
+SEARCHED = "title, heading, surroundings, context || text"
 
 
 class DocumentChunks(NamedTuple):

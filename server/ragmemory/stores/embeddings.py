@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ragmemory.stores.engine import StorePart
+from ragmemory.stores.chunks import SEARCHED
+from ragmemory.stores.engine import StorePart, one_of
 from ragmemory.types.writes import Embedding
 
 # Title, heading, surroundings, text after its context, embedding: of one stored chunk.
@@ -34,13 +35,13 @@ class EmbeddingStore(StorePart):
 
     async def of_documents(self, uris: Sequence[str]) -> Sequence[Embedded]:
         """The embedded chunks of some documents."""
-        dialect = self._engine.dialect
+        condition, parameters = one_of("uri", uris)
         return await self._engine.read(
-            "SELECT title, heading, surroundings, context || text, vector"
-            f" FROM documents {dialect.ordered_join} chunks ON document = number"
+            f"SELECT {SEARCHED}, vector"
+            f" FROM documents {self._engine.dialect.ordered_join} chunks ON document = number"
             " JOIN embeddings USING(chunk_id)"
-            f" WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
-            uris,
+            f" WHERE {condition} AND hidden = 0",
+            parameters,
         )
 
     async def vectors(self, numbers: Sequence[int], most: int) -> list[tuple[int, bytes]]:

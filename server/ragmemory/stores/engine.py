@@ -27,6 +27,14 @@ EXISTS = "it already exists"
 Condition = tuple[str, list[Any]]
 
 
+def one_of(column: str, values: Sequence[Any]) -> Condition:
+    """As `Dialect.among`, with a parameter for each value.
+
+    In SQLite `among` cuts a text at its first NUL, and older releases stored uris with one.
+    """
+    return f"{column} IN ({', '.join('?' * len(values))})", list(values)
+
+
 class FulltextRow(NamedTuple):
     """The texts of one chunk that phrases and prefixes are searched in."""
 

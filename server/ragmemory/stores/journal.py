@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ragcommon.contract.history import Action, Entry, Origin
 from ragmemory.errors import UndoConflict
-from ragmemory.stores.engine import Condition, Connection, Dialect, StorePart
+from ragmemory.stores.engine import Condition, Connection, Dialect, StorePart, one_of
 from ragmemory.types.history import Selection
 
 _COLUMNS = "seq, at, action, document_id, uri, client, session, host, write_group, undone"
@@ -132,10 +132,9 @@ async def current_versions(connection: Connection, uris: Sequence[str]) -> dict[
     """The last writes to some documents that are not undone, by uri: their current versions."""
     if not uris:
         return {}
+    condition, parameters = one_of("uri", uris)
     rows = await connection.execute_fetchall(
-        f"SELECT uri, max(seq) FROM journal WHERE uri IN ({', '.join('?' * len(uris))}) AND {UNDOABLE}"
-        " GROUP BY uri",
-        uris,
+        f"SELECT uri, max(seq) FROM journal WHERE {condition} AND {UNDOABLE} GROUP BY uri", parameters
     )
     return {row[0]: row[1] for row in rows}
 

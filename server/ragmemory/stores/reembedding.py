@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from ragmemory.errors import EmbedderMismatch
 from ragmemory.stores import journal, meta
+from ragmemory.stores.chunks import SEARCHED
 from ragmemory.stores.engine import Connection, StorePart
 from ragmemory.types.writes import Embedding
 
@@ -124,8 +125,8 @@ async def put(connection: Connection, table: meta.Table, new: Sequence[New]) -> 
 
 async def _missing(connection: Connection, after: int, limit: int) -> list[Missing]:
     rows = await connection.execute_fetchall(
-        "SELECT chunk_id, title, heading, surroundings, context || text"
-        f" FROM chunks {connection.dialect.ordered_join} documents ON number = document WHERE chunk_id > ?"
+        f"SELECT chunk_id, {SEARCHED} FROM chunks {connection.dialect.ordered_join} documents"
+        " ON number = document WHERE chunk_id > ?"
         " AND NOT EXISTS (SELECT 1 FROM other_embeddings AS new WHERE new.chunk_id = chunks.chunk_id)"
         " AND (hidden = 0 OR EXISTS (SELECT 1 FROM embeddings AS old WHERE old.chunk_id = chunks.chunk_id))"
         " ORDER BY chunk_id LIMIT ?",

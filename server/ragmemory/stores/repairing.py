@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ragmemory.stores import journal, meta
+from ragmemory.stores.chunks import SEARCHED
 from ragmemory.stores.engine import FulltextRow, StorePart
 from ragmemory.stores.reembedding import Missing, New, put
 from ragmemory.stores.values import are_sound
@@ -47,7 +48,7 @@ class RepairStore(StorePart):
         """The last id of the next chunks, or 0; and those of them whose embeddings are missing or damaged."""
         async with self._engine.reading() as connection:
             rows = await connection.execute_fetchall(
-                "SELECT chunk_id, title, heading, surroundings, context || text, vector FROM chunks"
+                f"SELECT chunk_id, {SEARCHED}, vector FROM chunks"
                 f" {connection.dialect.ordered_join} documents ON number = document"
                 " LEFT JOIN embeddings USING(chunk_id)"
                 " WHERE chunk_id > ? AND hidden = 0 ORDER BY chunk_id LIMIT ?",

@@ -14,7 +14,7 @@ from ragcommon.contract.history import Origin
 from ragmemory.errors import RagMemoryError, StaleVersion, UndoConflict
 from ragmemory.stores import chunks, journal, meta, outlines
 from ragmemory.stores.chunks import DocumentChunks
-from ragmemory.stores.engine import Connection, Engine
+from ragmemory.stores.engine import Connection, Engine, one_of
 from ragmemory.types.writes import Document, Write
 
 logger = logging.getLogger(__name__)
@@ -55,12 +55,12 @@ class StoredDocument(NamedTuple):
 
 async def find(connection: Connection, uris: Sequence[str]) -> dict[str, StoredDocument]:
     """The visible documents with these uris."""
-    # Not through json_each: it cuts a text at its first NUL, and older releases stored such uris.
+    condition, parameters = one_of("uri", uris)
     rows = await connection.execute_fetchall(
         "SELECT uri, number, document_id, title, digest, metadata, chunks, added_at, updated_at,"
         " coalesce((SELECT places FROM chunks WHERE document = documents.number ORDER BY chunk_id LIMIT 1),"
-        f" ''), stamp, machine FROM documents WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
-        uris,
+        f" ''), stamp, machine FROM documents WHERE {condition} AND hidden = 0",
+        parameters,
     )
     return {row[0]: StoredDocument(*row) for row in rows}
 
