@@ -42,7 +42,8 @@ class CodeFiles:
             there = [file for file in unknown if file.document_id in texts]  # not removed in the meantime
             for file in there:
                 key, text = _key(file), texts[file.document_id]
-                # A tree cannot be passed on by a worker: it only tries what chunking did not parse.
+                # A worker cannot return a tree. It tries the texts that chunking did not parse; those that it
+                # can parse are parsed again below.
                 if text.is_parsed or is_harmless(text.text):
                     continue
                 async with self._turn:  # Another trace may have tried meanwhile.

@@ -148,7 +148,7 @@ class Code:
         stack: list[Definition] = []
         above: _Above | None = None
         for node in self._nodes:
-            if node.type in _LEADING or node.type in _WRAPPERS or self._only_names_again(node):
+            if node.type in _LEADING or node.type in _WRAPPERS or self._only_repeats_name(node):
                 above = _above(self.data, above, node)
                 continue
             while stack and stack[-1].end < node.end_byte:
@@ -160,8 +160,8 @@ class Code:
                 above = None
         return found
 
-    def _only_names_again(self, node: Node) -> bool:
-        """Whether it is a `typedef struct store {…} store` in C, which defines nothing but the struct."""
+    def _only_repeats_name(self, node: Node) -> bool:
+        """Whether a typedef gives a struct its own name: `typedef struct store {…} store` in C."""
         inner = node.child_by_field_name("type") if node.type == "type_definition" else None
         alias, name = (one and _name_node(one) for one in (node, inner))
         return (

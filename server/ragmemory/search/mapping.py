@@ -24,13 +24,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Chunks of a document whose mean is its vector, and those in which its words are counted.
-VECTORS, TEXTS = 16, 4
+# The vector of a document is the mean of those of about this many chunks.
+VECTORS = 16
+# The words of a document are counted in about this many chunks.
+TEXTS = 4
 # Documents that are read at a time.
 PAGE = 500
 MAX_CLUSTERS = 36
-# The documents of a cluster whose words are counted, and the words that name it.
-NAMED_BY, WORDS = 30, 4
+# Documents of a cluster, those nearest to its centre, whose words are counted to name it.
+NAMED_BY = 30
+# Words that name a cluster.
+WORDS = 4
+# Decimal places of coordinates.
 DIGITS = 4
 
 

@@ -18,12 +18,18 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
+# Nearest neighbours that attract a point, and random points that repel it in each step.
 NEIGHBOURS, OTHERS = 15, 15
 # The neighbours of this many vectors are sought at a time.
 ROWS = 256
-STEPS, STEPS_AT_ONCE, WIDTH = 120, 10, 10.0
-# Points that are tried as the next centre of k-means; and its rounds, of which it usually needs fewer.
-CANDIDATES, ROUNDS = 8, 50
+# Steps of the layout, and those between two results of `layout`.
+STEPS, STEPS_AT_ONCE = 120, 10
+# The points begin within this distance of the centre, on each axis.
+WIDTH = 10.0
+# Points that are tried as the next centre of k-means.
+CANDIDATES = 8
+# Rounds of k-means after which it ends although clusters still change: it usually needs fewer.
+ROUNDS = 50
 SEED = 0
 
 

@@ -18,14 +18,18 @@ if TYPE_CHECKING:
     Pairs = NDArray[np.uint32]
 
 
-# Passages that share this part of their word pairs are versions of one text, of which this many are found;
-# and how many pairs are compared first.
-VERSION_SHARE, MAX_VERSIONS, SAMPLE = 0.9, 3, 8
-# Questions with more telling words than this mostly describe one thing: each word matters less.
+# Passages that share at least this part of their word pairs are versions of one text.
+VERSION_SHARE = 0.9
+# Versions of one text that a search returns.
+MAX_VERSIONS = 3
+# Word pairs of each passage that are compared first.
+SAMPLE = 8
+# In a question with more telling words than this, each word matters less: it mostly describes one thing.
 FOCUSED_WORDS = 6
-# Coverage of the question by the best lexical passage at which the cosine gets its usual weight.
+# `balance` gives the cosines the weight `alpha` of the settings if the best passages by words cover this much
+# of the question.
 USUAL_COVERAGE = 0.75
-# The cosine never decides alone.
+# The highest weight of the cosines: they never decide alone.
 MAX_ALPHA = 0.8
 
 

@@ -11,8 +11,8 @@ from ragcommon.contract.search import Hit, QueryResult
 # Characters of a result. If hits that are turns of conversations leave room, more turns are added: then a
 # result holds .86 of LoCoMo's answering turns, against .76 without them and .83 with only those around hits.
 TEXT_CHARACTERS = 6_000
-# In this order: the neighbours of the first FIRST_HITS hits, turns among MORE_FACTOR * top_k further hits,
-# then other turns around the hits, at most MAX_TURNS on each side.
+# They are added in this order: the neighbours of the first FIRST_HITS hits; those of MORE_FACTOR * top_k
+# further hits that are turns; then other turns around the hits, at most MAX_TURNS on each side.
 FIRST_HITS = 2
 MORE_FACTOR = 4
 MAX_TURNS = 3

@@ -3,9 +3,10 @@
 Only words that memory has never seen are corrected, by one edit: a letter deleted, inserted, replaced, or
 transposed with the next. Most typing errors are one edit.
 
-A word that memory has not may be correct all the same, also in another language, and a short one has more
-neighbours. A misspelt word consists of more pieces of the model's vocabulary, learnt from correct words. One
-that is spelt otherwise in America than in Britain is the same word: licence, license.
+A word that memory does not have may be correct all the same, or belong to another language. Two signs tell
+that it is misspelt: it is long, for a short word has many neighbours by chance; and the embedder cuts it into
+more pieces than its correction, because the vocabulary was learnt from correct words. British and American
+spellings of one word, such as licence and license, need no such sign.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from string import ascii_lowercase
 # Shorter words have too many neighbours, also in other languages (noon, non); longer strings are no words.
 MIN_LETTERS = 4
 MAX_LETTERS = 24
-# How many letters a word must have, less one for each piece that the correction saves: for common errors
-# (letters left out, doubled or transposed) and for others. Of 3,000 misspelt words 61 % are corrected, and
-# of 12,000 correct words in four languages 3 %; without these limits 64 and 14 %.
+# Letters that a word must have to be corrected, one less for each piece that the correction saves. Common
+# errors are letters left out, doubled or transposed. Of 3,000 misspelt words 61 % are corrected, and of
+# 12,000 correct words in four languages 3 %; without these limits 64 and 14 %.
 MIN_LETTERS_COMMON = 6
 MIN_LETTERS_OTHER = 9
 MAX_CANDIDATES = 5

@@ -45,14 +45,14 @@ _MAX_BEHIND = 8_000
 # Seconds without a change or a search after which segments are merged further: a merge can double the time of
 # a concurrent search.
 _IDLE_SECONDS = 2.0
-# Seconds that updates wait for further writes, and seconds for the last update before the exit: the next
-# start reads the rest.
+# Seconds that updates wait for further writes.
 _WRITES_FIRST_SECONDS = 0.5
+# Seconds for the last update before the exit: the next start reads the rest.
 _LAST_UPDATE_SECONDS = 0.25
 # Rows in memory that are written to a file while the program runs: about 20 MB.
 FLUSHED_ROWS = 1 << 14
-# The number of segments up to half of the maximum size above which some are merged: during many writes, and
-# when there are none. Each segment costs a query up to 1 ms; with fewer, a chunk is copied more often.
+# Segments that stay unmerged during many writes, and when there are none; those of more than half of the
+# maximum size do not count. Each costs a query up to 1 ms; with fewer, a chunk is copied more often.
 MANY, FEW = 5, 1
 # Rows in memory above which reading waits until files are written: more than arrive during a large merge.
 _MAX_UNSAVED = 8 * FLUSHED_ROWS

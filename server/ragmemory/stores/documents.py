@@ -72,7 +72,7 @@ class DocumentStore(StorePart):
         )
         if not total and not filter:
             await self.ensure_empty()
-        # If a document was added between the two statements, nothing comes after an empty page all the same.
+        # After an empty page there are no more, even if a document was added between the two statements.
         return [self._info(row) for row in rows], total if rows or not limit else min(total, offset)
 
     async def have_chunks(self) -> bool:

@@ -21,7 +21,10 @@ class Sampled(NamedTuple):
 
 
 class EmbeddingStore(StorePart):
-    """Chunks at regular distances stand for a long document: about `most`, or down to half as many."""
+    """The embeddings of one memory.
+
+    Chunks at regular distances represent a long document: about `most`, but no fewer than half as many.
+    """
 
     async def sample(self, limit: int) -> list[Sampled]:
         """At most `limit` documents, which are the same ones while they are in memory."""

@@ -163,9 +163,9 @@ class QueryTerm:
 class BM25Scores:
     """BM25 scores, and the coverage of the question.
 
-    Terms are added to the scores from the rarest on, until the others together cannot lift a row without any
-    of them among the best (MaxScore; Turtle and Flood 1995). Those are looked up for the rows that come near:
-    most postings of a question to a large memory are never scored.
+    Terms are added to the scores from the rarest on, until the rest together cannot bring a row that has only
+    them among the best (MaxScore; Turtle and Flood 1995). The rest are looked up for the rows that may be
+    among the best: most postings of a question to a large memory are never scored.
     """
 
     def __init__(

@@ -20,10 +20,10 @@ SECONDS = 0.005
 
 
 class Checking:
-    """The files to verify, by a column of each. `end` raises the error of a damaged one."""
+    """Verifies the files of the segments, one after the other."""
 
     def __init__(self, rows: Rows) -> None:
-        # The searches of a small index soon verify all of it.
+        # Any column of a segment stands for its file. The searches of a small index soon verify all of it.
         self._left = [segment.chunk_ids for segment in rows.segments] if len(rows) > ALL_EXACT else []
         self._part: Future[None] | None = None
         self._is_ended = False
@@ -35,7 +35,7 @@ class Checking:
             self._part = HELPER.submit(self._check_part)
 
     def end(self) -> None:
-        """End the part that was begun. Raises DamagedFile."""
+        """End the part that was begun. Raises DamagedFile if that found damage."""
         self._is_ended = True
         if self._part:
             self._part.result()

@@ -43,11 +43,13 @@ if TYPE_CHECKING:
 BLOCK = 1 << 10
 # Bytes of a checksum.
 SUM_BYTES = 4
-# Blocks that are checked at a time, and bytes that are written at a time.
-BLOCKS_AT_ONCE, WRITTEN_AT_ONCE = 1 << 10, 1 << 20
+# Blocks that are checked at a time.
+BLOCKS_AT_ONCE = 1 << 10
+# Bytes that are written at a time.
+WRITTEN_AT_ONCE = 1 << 20
 # Bytes that are read from the disk where a block is checked.
 READ_AHEAD = 1 << 14
-# Maximum number of ranges of rows that are checked one by one: numpy is slower for few.
+# Up to this many ranges of rows are checked one by one: for so few, numpy is slower.
 FEW = 32
 # The length of the arrays and that of the footer, and the CRC-32 of the checksums and the footer.
 TRAILER = Layout("<QII")

@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     Distances = NDArray[np.unsignedinteger[Any]]
     Codes = NDArray[np.uint64]
 
-# Rows that the codes select: together with words, 98.6 % of the final top 10 of 100,000 chunks are those of
-# an exact search. And the number of rows up to which the codes would save no time.
+# Rows that the codes select, whose cosines are then exact: together with words, 98.6 % of the final top 10 of
+# 100,000 chunks are those of an exact search.
 RESCORED = 1_000
+# Rows up to which all cosines are computed: the codes would save no time.
 ALL_EXACT = 16_000
 # Rows compared at a time: intermediate arrays stay in the processor's cache.
 BLOCK = 1 << 17
-# Rows that half of the bits select. Of a million chunks, the top 8 of a whole search agree with an exact
-# search as often (96.4 %) as with 40,000 rows, and hardly less often with 3,000 (95.8 %).
+# Rows that the first half of the bits selects. Of a million chunks, the top 8 of a whole search agree with
+# those of an exact one as often (96.4 %) as with 40,000 rows, and hardly less often with 3,000 (95.8 %).
 SHORTLIST = 7_000
 # Every STEP-th row is sampled to estimate the distance that selects the SHORTLIST. Odd, because similar rows
 # may follow one another at regular intervals.

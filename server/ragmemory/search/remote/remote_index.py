@@ -52,11 +52,12 @@ _MAX_BEHIND = 8_000
 _FOLLOW_SECONDS = 1.0
 # Seconds after a failure during which queries do not ask the server.
 _DOWN_SECONDS = 5.0
-# Candidates are asked for in this proportion to those that are ranked: the server's are approximate.
+# The server is asked for this many times the candidates that are ranked: it is approximate.
 _MORE = 1.5
 # Unknown words of a query that are corrected; each asks for the frequencies of up to 500 other words.
 _CORRECTED = 8
-# Words, the rarest, that the full text of the store is asked for without a server: twice as many statements.
+# Without the server, the full text of the store is searched for this many words of a query, the rarest. Each
+# takes about two statements.
 _SOUGHT_WORDS = 8
 # Equals no version of a store.
 _UNKNOWN = (0, 0)
@@ -266,7 +267,7 @@ class RemoteIndex:
 
 
 def start_of(tail: ChunkIndex) -> int:
-    """The highest id that is not in the tail, nor above it."""
+    """The tail holds the chunks with ids above this one."""
     return tail.segments[0].after if tail.segments else tail.checkpoint.chunk_id
 
 
