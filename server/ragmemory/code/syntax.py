@@ -181,9 +181,16 @@ class Code:
         if not names or (in_function and kind == "value"):
             return None
         start = above.start if above and above.reaches(self.data, node.start_byte) else node.start_byte
-        qualified = (*(outer.names if outer else ()), *names)
-        offsets = start, node.start_byte, node.end_byte
-        return Definition(kind, qualified, *offsets, _last_name(name), outer, in_function)
+        return Definition(
+            kind=kind,
+            names=(*(outer.names if outer else ()), *names),
+            start=start,
+            begin=node.start_byte,
+            end=node.end_byte,
+            name=_last_name(name),
+            outer=outer,
+            in_function=in_function,
+        )
 
     def _names(self, node: Node, name: Node) -> list[str]:
         """The parts of a definition's name; a Go method begins with its receiver. Empty if it has no name."""

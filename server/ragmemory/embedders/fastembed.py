@@ -210,7 +210,9 @@ def load(wanted: str, cache: Path, threads: int, *, may_download: bool) -> Loade
         # Otherwise the memory of the largest batch is never freed.
         enable_cpu_mem_arena=False,
     )
-    unmeasured = Loaded(model, tokenizer, prefixes, longest, LOCAL, 0)
+    unmeasured = Loaded(
+        model=model, tokenizer=tokenizer, prefixes=prefixes, longest=longest, scale=LOCAL, dimensions=0
+    )
     try:
         questions = unmeasured.queries([question for question, _ in PAIRS])
     except ValueError as error:

@@ -87,10 +87,16 @@ class Cut(NamedTuple):
 
 def cut_of(document: Document, chunk: Chunk) -> Cut:
     """The cut of a new chunk."""
-    lines = chunk.start_line, chunk.end_line
-    places = encode_places(within(document.places, *lines))
-    above = chunk.heading, chunk.context, chunk.surroundings
-    return Cut(*lines, chunk.end - chunk.start, *above, places, encode_places(chunk.headings))
+    return Cut(
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        characters=chunk.end - chunk.start,
+        heading=chunk.heading,
+        context=chunk.context,
+        surroundings=chunk.surroundings,
+        places=encode_places(within(document.places, chunk.start_line, chunk.end_line)),
+        headings=encode_places(chunk.headings),
+    )
 
 
 # Document number → (chunk_id, heading, text, places) of each chunk, in order.

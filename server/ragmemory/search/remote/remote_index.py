@@ -332,9 +332,14 @@ class RemoteSearcher:
                 if index.is_filtered or filter:
                     condition, parameters = filter or ("TRUE", [])
                     filter = (f"hidden = 0 AND {condition}", parameters)
-                average = self._state.length / self._state.chunks
-                terms = self._sought_terms(request.query.text)
-                sought = Sought(self._state.name, request.vector, terms, filter, wanted, average)
+                sought = Sought(
+                    name=self._state.name,
+                    vector=request.vector,
+                    terms=self._sought_terms(request.query.text),
+                    filter=filter,
+                    wanted=wanted,
+                    average_length=self._state.length / self._state.chunks,
+                )
                 found = await index.candidates(sought)
             gap = self._after - self._state.checkpoint.chunk_id
             if gap <= 0:

@@ -95,8 +95,14 @@ class RemoteUpdater:
         documents = await store.passages.documents_of(changes.chunk_ids)
         chunks, added = await to_thread.run_sync(self._analysed, changes, documents, dimensions)
         average = (state.length + added.length) / max(1, state.chunks + added.chunks)
-        counted = state.checkpoint.chunk_id
-        page = ChangePage(name, changes.checkpoint, chunks, changes.removed, counted, average)
+        page = ChangePage(
+            name=name,
+            checkpoint=changes.checkpoint,
+            chunks=chunks,
+            removed=changes.removed,
+            counted=state.checkpoint.chunk_id,
+            average_length=average,
+        )
         await self._vectors.apply(page, partial(self._commit, state, added, changes.checkpoint))
         return True
 
@@ -154,8 +160,15 @@ class RemoteUpdater:
         chunks = []
         for row in rows:
             chunk_id, own = changes.chunk_ids[row], slice(bounds[row], bounds[row + 1])
-            known = chunk_id, documents[chunk_id], float(lengths[row]), vectors[row]
-            chunks.append(StoredChunk(*known, terms[own], frequencies[own]))
+            chunk = StoredChunk(
+                chunk_id=chunk_id,
+                document=documents[chunk_id],
+                length=float(lengths[row]),
+                vector=vectors[row],
+                terms=terms[own],
+                frequencies=frequencies[own],
+            )
+            chunks.append(chunk)
         counted = Counter(term for chunk in chunks for term in set(chunk.terms.tolist()))
         vector_sum = vectors[rows].sum(axis=0, dtype=np.float64)
         return chunks, Held(len(chunks), sum(chunk.length for chunk in chunks), vector_sum, counted)
