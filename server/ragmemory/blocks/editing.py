@@ -56,10 +56,10 @@ def insert(tree: Tree, known: Outline, index: int | None, position: Position, co
     elif position == "inside":
         at, first, content, is_tight = _inside(tree, index, content)
     elif position == "before":
-        content = _like(tree, index, content)
+        content = _adapted(tree, index, content)
         at, first, is_tight = tree.nodes[index].start, index, _is_tight(tree, index, content)
     else:
-        content = _like(tree, index, content, step=1)
+        content = _adapted(tree, index, content, step=1)
         at, first = tree.span(index, section=True)[1], tree.below(index).stop
         is_tight = _is_tight(tree, index, content)
     return _edited(tree, known, _insertions(tree.text, at, content, is_tight=is_tight), first, first)
@@ -70,14 +70,14 @@ def update(tree: Tree, known: Outline, index: int, content: str, *, section: boo
 
     The first new block keeps the id. The marker of a heading or item may be omitted. Raises BadArgument.
     """
-    content = _like(tree, index, _content(content), is_replaced=True)
-    last = _last(tree, index, section=section)
+    content = _adapted(tree, index, _content(content), is_replaced=True)
+    stop = _index_after(tree, index, section=section)
     start, end = tree.span(index, section=section)
     splices = (
         _Splice(start, end, content),
         _Splice(start, end, _gap_before(tree.text[:start]) + content + _gap_after(tree.text[end:])),
     )
-    return _edited(tree, known, splices, index, last, updated=index)
+    return _edited(tree, known, splices, index, stop, updated=index)
 
 
 def delete(tree: Tree, known: Outline, index: int, *, section: bool = False) -> Edited:
@@ -97,7 +97,7 @@ def delete(tree: Tree, known: Outline, index: int, *, section: bool = False) -> 
         splices = [*first, _Splice(start, end + 1, "\n")]
     if not (head + text[stop:]).strip():
         raise BadArgument("block", "is the only one of the document; remove the document instead")
-    return _edited(tree, known, splices, index, _last(tree, index, section=section), removes=True)
+    return _edited(tree, known, splices, index, _index_after(tree, index, section=section), removes=True)
 
 
 def _edited(
@@ -105,15 +105,15 @@ def _edited(
     known: Outline,
     splices: Iterable[_Splice],
     first: int,
-    last: int,
+    stop: int,
     *,
     updated: int | None = None,
     removes: bool = False,
 ) -> Edited:
-    """Apply the first splice that leaves the blocks before `first` and from `last` on unchanged."""
+    """Apply the first splice that leaves the blocks before `first` and from `stop` on unchanged."""
     indexes = leaves(known)
     before = [index for index in indexes if index < first]
-    after = [index for index in indexes if index >= last]
+    after = [index for index in indexes if index >= stop]
     for splice in splices:
         new_tree = Tree(tree.text[: splice.start] + splice.text + tree.text[splice.end :], tree.format)
         new = without_ids(new_tree)
@@ -127,7 +127,7 @@ def _edited(
             continue
         written = found[len(before) : len(before) + added]
         if updated is not None:
-            kept |= _kept_by_update(known, updated, last, new, written, kept)
+            kept |= _kept_by_update(known, updated, stop, new, written, kept)
         return Edited(new_tree, with_ids(new, known, kept), written)
     if removes:
         raise BadArgument("block", "cannot be removed: the blocks around it would change")
@@ -139,7 +139,7 @@ def _edited(
 def _kept_by_update(
     known: Outline,
     updated: int,
-    last: int,
+    stop: int,
     new: Outline,
     written: Sequence[int],
     around: dict[int, int],
@@ -152,13 +152,13 @@ def _kept_by_update(
     if known[updated].kind != "item" and first and new[first - 1].kind == "list":
         # The first block is a new list, not its item, unless the item became part of a surrounding list.
         first -= first - 1 not in list_pairs(known, new, around)
-    before = [index for index in range(updated + 1, last) if known[index].kind != "list"]
+    before = [index for index in range(updated + 1, stop) if known[index].kind != "list"]
     after = [index for index in written if index != first]
     return {first: updated, **pairs(known, before, new, after)}
 
 
-def _last(tree: Tree, index: int, *, section: bool) -> int:
-    """The index after a replaced block."""
+def _index_after(tree: Tree, index: int, *, section: bool) -> int:
+    """The index after a block that is replaced, and its descendants unless it is a heading alone."""
     return index + 1 if tree.nodes[index].level and not section else tree.below(index).stop
 
 
@@ -193,7 +193,7 @@ def _inside(tree: Tree, index: int, content: str) -> tuple[int, int, str, bool]:
     node, below = tree.nodes[index], tree.below(index)
     children = [child for child in below if tree.nodes[child].parent == index]
     if node.kind == "list":
-        content = _like(tree, children[-1], content, step=1)
+        content = _adapted(tree, children[-1], content, step=1)
         is_tight = _is_tight(tree, children[-1], content)
     elif node.kind == "item":
         marker = marker_of(_first_line(tree, index))
@@ -219,7 +219,7 @@ def _content(content: str) -> str:
     return content
 
 
-def _like(tree: Tree, index: int, content: str, *, step: int = 0, is_replaced: bool = False) -> str:
+def _adapted(tree: Tree, index: int, content: str, *, step: int = 0, is_replaced: bool = False) -> str:
     """Give content the indentation of a block in an item, and a missing marker of an item or heading.
 
     `step` is added to the number of an item.

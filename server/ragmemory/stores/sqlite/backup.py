@@ -17,7 +17,7 @@ from ragcommon.files.folder import Folder
 from ragcommon.files.writing import PRIVATE, appearing
 from ragcommon.sqlite.readonly import readable
 from ragmemory.errors import BackupFailed, MemoryUnusable, NotAMemory
-from ragmemory.stores.engine import OnCopied
+from ragmemory.stores.engine import EXISTS, OnCopied
 from ragmemory.stores.sqlite.schema import APPLICATION_ID
 
 # Pages copied between two reports of the progress: some MB.
@@ -89,7 +89,7 @@ def _check(source: Path, folder: Folder, name: str, force: bool) -> None:
     if os.path.samestat(there, source.stat()):
         raise BackupFailed(target, "it is the memory itself")
     if not force:
-        raise BackupFailed(target, "it already exists", "Choose another name; --force replaces a memory.")
+        raise BackupFailed(target, EXISTS, "Choose another name; --force replaces a memory.")
     with os.fdopen(folder.open(name), "rb") as file:
         header = file.read(_HEADER_BYTES)
     if not header.startswith(_MAGIC) or int.from_bytes(header[-4:]) != APPLICATION_ID:
