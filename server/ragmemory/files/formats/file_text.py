@@ -119,15 +119,25 @@ class TextBuilder:
         self._notes = notes or {}
         self._parts: list[str] = []
         self._bold = set[int]()
+        self._continued = set[int]()
         self._places: list[NamedPart] = []
         self._line = 1
         self._characters = 0
 
-    def add(self, text: str, place: str = "", *, counted: bool = False, is_bold: bool = False) -> None:
+    def add(
+        self,
+        text: str,
+        place: str = "",
+        *,
+        counted: bool = False,
+        is_bold: bool = False,
+        continues: bool = False,
+    ) -> None:
         """Append a part at `place`, by default that of the previous part. Raises TooMuchText.
 
         With `counted`, each paragraph is a place of its own, numbered below `place`. A part that is bold
-        throughout may be a heading.
+        throughout may be a heading. One that continues the paragraph above has no empty line before it; only
+        without `by_paragraph`, which may make a heading of a part.
         """
         text = clean(text).strip("\n")
         if not text.strip():
@@ -137,6 +147,9 @@ class TextBuilder:
         self._characters += len(text)
         if self._characters > MAX_CHARACTERS:
             raise TooMuchText
+        if continues and self._parts:
+            self._continued.add(len(self._parts))
+            self._line -= 1
         if place or counted:
             self._places.append(NamedPart(self._line, place, counted))
         if is_bold:
@@ -179,7 +192,8 @@ class TextBuilder:
         if not self._parts:
             raise NoText(note or "holds no text")
         parts = with_headings(self._parts, self._bold) if self._by_paragraph else self._parts
-        text = "\n\n".join(parts) + "\n"
+        spaced = ("\n" * (1 if place in self._continued else 2) + part for place, part in enumerate(parts))
+        text = "".join(spaced).removeprefix("\n\n") + "\n"
         places = [(part.line, part.name) for part in self._places]
         if self._by_paragraph:
             places = paragraph_places(text, self._places)

@@ -36,6 +36,7 @@ from ragmemory.files.formats.pdf_headings import (
     Bookmark,
     Line,
     headings,
+    is_cut,
     repeated,
     repeated_numbers,
     running_heads,
@@ -119,12 +120,14 @@ def read(path: Path, data: bytes) -> FileText:
     title = title_of(lines)
     found = headings(lines, outline, title)
     of_page = {number: list(group) for number, group in groupby(found, key=attrgetter("page"))}
-    builder = TextBuilder()
+    builder, above = TextBuilder(), ""
     for number, page in enumerate(pages):
         text = with_headings(page.text, of_page.get(number, []), page.lines)
         mark = f" {OCR}" if number + 1 in scanned else ""
         parts = LEADER.sub(GAP, text).strip("\n"), "\n".join(map(not_a_heading, heads[number])), *page.notes
-        builder.add("\n\n".join(filter(None, parts)), f"p. {number + 1}{mark}")
+        whole = "\n\n".join(filter(None, parts))
+        builder.add(whole, f"p. {number + 1}{mark}", continues=is_cut(above, whole))
+        above = "" if heads[number] or page.notes else whole
     stated = stated_title(document.get_metadata_dict().get("Title", ""))
     own = title.title if title and title in found else path.name
     return builder.build(stated or own, remarks)

@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 
 from ragcommon.text.rules import is_row
 from ragmemory.files.formats.file_text import not_a_heading
-from ragmemory.ingest.candidates import COUNTED, is_title, squeezed
-from ragmemory.ingest.headings import DIGITS, ENDED, MAX_REPEATED, numbered_titles
+from ragmemory.ingest.candidates import COUNTED, SHORT_LINE, is_title, squeezed
+from ragmemory.ingest.headings import DIGITS, ENDED, LOOKBACK, MAX_REPEATED, numbered_titles
 
 # Running headers and footers: lines at the top and bottom of a page that are considered, and the minimum
 # share and number of pages that repeat them. Left and right pages may differ.
@@ -43,6 +43,12 @@ PAGE = re.compile(r"\d{1,5}", re.ASCII)
 ENTRY = re.compile(r"(.*\S) \d{1,4}", re.ASCII)
 # The number of a page, which may be in the line of another number, has few digits.
 FEW_DIGITS, MANY_DIGITS = re.compile(r"(?<!\d)\d{1,3}(?!\d)"), re.compile(r"\d{4}")
+# The mark of an item that is no number or sign: "a) …".
+LETTERED = re.compile(r"(?:\w{1,4}[.)]|o)\s")
+# Between the columns of a table or index.
+GAPS = re.compile(r"\S {3,}|\.{4}|\t")
+# Signs before a heading, and before a footnote without a number: "∗E-mail: …".
+SIGNS = ("#", "*", "∗", "†", "‡")
 # "Figure 5.1. The Chart Of Accounts"
 CAPTION = re.compile(rf"{COUNTED.pattern}\.?\s+\d", re.IGNORECASE)
 
@@ -84,6 +90,16 @@ def without_repeated(lines: Sequence[T], keys: set[str], text_of: Callable[[T], 
     """The lines of a page without its running headers and footers."""
     edges = _edge_numbers([text_of(line) for line in lines])
     return [line for n, line in enumerate(lines) if not (n in edges and _key(text_of(line)) in keys)]
+
+
+def is_cut(above: str, below: str) -> bool:
+    """Whether a paragraph continues on the next page, in small letters. Entries of an index are short."""
+    last, first = above.rstrip().rpartition("\n")[2], below.partition("\n")[0]
+    is_other = last.startswith(SIGNS) or is_row(last) or CAPTION.match(last)
+    is_open = not is_other and not ENDED.search(last[-LOOKBACK:]) and len(last) > SHORT_LINE / 2
+    is_rest = first[:1].islower() and (len(first) > SHORT_LINE / 2 or ENDED.search(first))
+    is_text = not any(map(GAPS.search, (last, first))) and not LETTERED.match(first)
+    return bool(is_open and is_rest and is_text)
 
 
 def repeated_numbers(

@@ -12,7 +12,7 @@ import pytest
 from ragcommon.files.decoding import NotText
 from ragmemory.files.formats import pdf as module
 from ragmemory.files.formats.pdf import read
-from ragmemory.files.formats.pdf_headings import Bookmark, Line, headings, running_heads
+from ragmemory.files.formats.pdf_headings import Bookmark, Line, headings, is_cut, running_heads
 from tests.support.documents import pdf
 
 pytest.importorskip("pypdfium2", reason="the extra `pdf` is not installed")
@@ -426,6 +426,53 @@ def test_the_levels_of_numbered_headings_are_those_of_their_numbers() -> None:
 def test_articles_of_a_text_in_one_size_are_headings() -> None:
     text = read(PAPER, pdf(["".join(f"Article {number}\n{SAID}\n" for number in (1, 2, 3))])).text
     assert text.count("\n# Article") + text.startswith("# Article 1") == 3
+
+
+CUT, REST = "The kite that has the longest string is usually", "the one that flies highest."
+
+
+def test_a_sentence_across_two_pages_is_in_one_paragraph_of_two_places() -> None:
+    paper = read(PAPER, pdf([f"On kites.\n{CUT}", REST, "the end"]))
+    assert paper.text == f"On kites.\n{CUT}\n{REST}\n\nthe end\n"
+    assert paper.places == [(1, "p. 1"), (3, "p. 2"), (5, "p. 3")]
+
+
+def test_a_sentence_cut_by_a_page_without_text_or_by_notes_begins_a_paragraph() -> None:
+    assert read(PAPER, pdf([CUT, "", REST])).text == f"{CUT}\n\n{REST}\n"
+    note = "that a kite of this kind is never seen"
+    annotations = f"<< /Subtype /Text /Rect [0 0 9 9] /Contents ({note}) >>".encode()
+    noted = read(PAPER, pdf([CUT, REST], annotations=annotations))
+    assert noted.text == f"{CUT}\n\nNote: {note}\n\n{REST}\n\nNote: {note}\n"
+
+
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        ("", REST),
+        (" " * 40, REST),
+        ("Kites of all sizes", REST),
+        ("# Of kites and strings and other flying things", REST),
+        ("| Kites of all sizes, also for children | 12 |", REST),
+        ("Figure 2. A kite that has the longest string", REST),
+        (f"{CUT}.", REST),
+        ("∗E-mail: ada@the-kites-of-the-sea.example", REST),
+        (CUT, "The one that flies highest."),
+        (CUT, "| the one that flies | highest of all kites |"),
+        (CUT, "kites ........................................ 12"),
+        (CUT, "small kites     for children     from 3 years on"),
+        (CUT, "kites, small, 12"),
+        (CUT, "a) the one that flies highest of all the kites;"),
+        (CUT, "o the one that flies highest of all the kites"),
+    ],
+)
+def test_a_page_that_begins_with_something_else_begins_a_paragraph(above: str, below: str) -> None:
+    assert is_cut(CUT, REST)
+    assert not is_cut(above, below)
+
+
+def test_a_long_line_of_signs_above_a_page_is_looked_at_in_linear_time() -> None:
+    # In quadratic time, this would take many minutes.
+    assert is_cut("_" * 1_000_000 + " of kites", REST)
 
 
 def test_running_headers_and_footers_are_removed() -> None:
