@@ -5,19 +5,30 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import islice, takewhile
 
 from ragmemory.ingest.candidates import MAX_TITLE, Candidate
 
 # The patterns begin with the previous line end: searching for "^" takes ten times as long.
 # A key of YAML or JSON; what follows one that has others below it, in its line and in the next; a text of
 # several lines as its value.
-PAIR = re.compile(r"\n[ \t]*+(?:- ++)*+(?:\"[^\"\n]*\"|'[^'\n]*'|[\w$@/.-][^\"'#\n:]*):(?= |\r?\n)")
+PAIR = re.compile(
+    r"\n[ \t]*+(?:- ++|(?<=[ \t])\{[ \t]*\r?\n[ \t]*+(?=\"))*+"
+    r"((?:\"[^\"\n]*\"|'[^'\n]*'|[\w$@/.-][^\"'#\n:]*):)(?= |\r?\n)"
+)
 NO_VALUE = re.compile(r"[ \t]*+[{[]?+[ \t]*+(?:#.*)?\r?(?=\n)")
 BLOCK = re.compile(r"[ \t]*+[|>][-+\d]*[ \t]*\r?\n")
 OTHER = re.compile(r"\n[ \t]*+(?![\r\n#}\]]|\Z)")
-# The key and the value that name an item of a list: "- alert: DiskFull", "- name: Install nginx".
-NAMING = re.compile(r"(?i)[\"']?(?:\w*(?:name|title|id)|alert|record)\b")
-VALUE = re.compile(r"[ \t]++([\"']?)([^\"'\n{[&*!|>#][^\n]{0,200}?)\1[ \t]*+(?:(?<=[ \t])#.*)?\r?(?=\n)")
+# A key and a value that may name an item of a list: "- alert: DiskFull", "- name: Install nginx". The groups
+# are the key, the quotation mark and the value, which has no escape sequence.
+NAMING = re.compile(
+    r"(?i)[\"']?(\w*(?:name|title|id)|alert|record)[\"']?:[ \t]++(?!\"[^\n]*\\)"
+    r"([\"']?)([^\"'\n{[&*!|>#][^\n]{0,200}?)\2,?+[ \t]*+(?:(?<=[ \t])#.*)?\r?(?=\n)"
+)
+# Values that are no names; the last one is of a hash or UUID.
+NO_NAME = re.compile(r"(?i)null|true|false|[\W\d_]*|(?=.*\d)[\da-f-]{7,}")
+# Lines of an item below its first that are looked at, and the fewest: a pair has one, such as "value: 3".
+MAX_LINES, MIN_LINES = 12, 2
 # The documents of a file of Kubernetes, and their names.
 DOCUMENT = re.compile(r"\n---[ \t]*(?:#.*)?\r?(?=\n)|\A(?=\n)")
 KIND = re.compile(r"\nkind:[ \t]+([\w.-]+)")
@@ -36,8 +47,7 @@ def nested(framed: str, ends: Sequence[int]) -> Iterator[Candidate]:
     ends of its other headings.
     """
     beginning = framed[:SAMPLE]
-    # An array of JSON has records, not settings.
-    if beginning[1:2] == "[" or len(PAIR.findall(beginning)) < MIN_PAIRS * len(OTHER.findall(beginning)):
+    if len(PAIR.findall(beginning)) < MIN_PAIRS * len(OTHER.findall(beginning)):
         return
     yield from _documents(framed)
     for one in _keys(framed):
@@ -68,40 +78,46 @@ def _keys(framed: str) -> Iterator[Candidate]:
     key in the same column.
     """
     open_ranks: list[int] = []
+    is_array = framed[1:2] == "["  # of JSON: it has records, not settings
     text = -1  # the indentation of a key with a text of several lines
     for pair in PAIR.finditer(framed):
-        name = pair[0].lstrip()
-        indent = len(pair[0]) - 1 - len(name)
+        indent = len(pair[0]) - 1 - len(pair[0].lstrip())
         if 0 <= text < indent:
             continue
-        key = name.lstrip("- ")
-        column = indent + len(name) - len(key)
+        column = pair.start(1) - 1 - framed.rindex("\n", 0, pair.start(1))
         is_item = column > indent
         text = indent if BLOCK.match(framed, pair.end()) else -1
-        below = OTHER.search(framed, pair.end())
-        inner = len(below[0]) - 1 if below else -1
         outer = [rank for rank in open_ranks if rank < 2 * indent + is_item]
         if len(outer) < len(open_ranks):
             yield Candidate(pair.start(), pair.start(), "key", open_ranks[len(outer)], "")
         open_ranks = outer
-        is_named = is_item and NAMING.match(key) and _has_lines(framed, pair.end(), column)
-        value = VALUE.match(framed, pair.end()) if is_named else None
-        is_list = inner == column and not is_item and below and framed.startswith("- ", below.end())
-        if value and len(value[2]) <= MAX_TITLE and any(map(str.isalpha, value[2])):
-            rank, title = 2 * indent + 1, value[2]
-        elif NO_VALUE.match(framed, pair.end()) and (inner > column or is_list):
-            rank, title = 2 * column, key.strip("\"':")
-        else:
-            continue
-        yield Candidate(pair.start(), pair.start(), "key", rank, title)
-        open_ranks = [*outer, rank]
+        title = _name(framed, pair.start(1), column) if is_item else ""
+        rank = 2 * indent + 1 if title else 2 * column
+        if not title and not is_array and NO_VALUE.match(framed, pair.end()):
+            below = OTHER.search(framed, pair.end())
+            inner = len(below[0]) - 1 if below else -1
+            is_list = inner == column and not is_item and below and framed.startswith("- ", below.end())
+            title = pair[1].strip("\"':") if inner > column or is_list else ""
+        if title:
+            yield Candidate(pair.start(), pair.start(), "key", rank, title)
+            open_ranks = [*outer, rank]
 
 
-def _has_lines(framed: str, start: int, column: int) -> bool:
-    """Whether an item of a list has two more lines; one with fewer is a pair, such as a name and a value."""
-    for _ in range(2):
-        below = OTHER.search(framed, start)
-        if not below or len(below[0]) - 1 < column:
-            return False
-        start = framed.find("\n", below.end())
-    return True
+def _name(framed: str, start: int, column: int) -> str:
+    """The name of an item of a list whose first key begins at `start`, in `column`; "" if it has none.
+
+    That is its name or title, else the first value that may name it. Only a first key may be an id of
+    something else: "orderId".
+    """
+    rest = takewhile(lambda line: len(line[0]) > column, OTHER.finditer(framed, start))
+    below = list(islice(rest, MAX_LINES))
+    if len(below) < MIN_LINES:
+        return ""
+    names = dict[str, str]()
+    for at in (start, *(line.end() for line in below if len(line[0]) - 1 == column)):
+        found = NAMING.match(framed, at)
+        if found and len(found[3]) <= MAX_TITLE and not NO_NAME.fullmatch(found[3]):
+            key = found[1].lower()
+            if at == start or key == "id" or not key.endswith("id"):
+                names[key] = found[3]
+    return names.get("name") or names.get("title") or next(iter(names.values()), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from textwrap import dedent
 
 import pytest
@@ -77,11 +78,68 @@ def test_items_of_yaml_have_the_values_of_first_keys_that_name_them_as_titles() 
         - trip: yes
           from: here
           to: there
+        - flightId: to the sea
+          wind: 5
+          height: 60
         end: 4
         """
-    assert paths(text) == ["tasks", "  Install kite", "    apt", "    ", "  Fly C#", "  ", ""]
+    assert paths(text) == [
+        *("tasks", "  Install kite", "    apt", "    ", "  Fly C#", "  ", "  to the sea", ""),
+    ]
     starts = [mark.start for mark in headings(dedent(text).strip() + "\n") if mark.title == "Fly C#"]
     assert dedent(text).strip()[starts[0] :].startswith("# With care.")
+
+
+KITES = [
+    {"id": "K-1", "size": 3, "made": {"title": "no name of it", "by": "Ada"}},
+    {"id": "K-2", "title": "Sea kite", "makerName": "Ada", "name": "Sea, kite"},
+    {"size": 5, "wind": 6, "colour": "none"},
+    {"name": "pair", "value": 7},
+    {"id": 8, "makerName": "Ada", "title": "Land kite"},
+    {"id": "kite-9", "makerName": "Ada", "size": 9},
+    {"firstName": "Ann", "lastName": "Lee", "age": 10},
+    {"name": None, "paid": "late", "isbn_id": "X-9", "id": 9},
+    {"name": "C:\\kite", "size": 10, "wind": 11},
+    {"id": "0b51fc3e-8d0c-4c5e-9a54-0d6a3c1a2b4f", "size": 12, "commit_id": "488ee38a"},
+]
+
+
+@pytest.mark.parametrize("whole", [KITES, {"name": "Kites", "of": "all", "sold": 1, "kites": KITES}])
+def test_objects_in_a_list_of_json_have_the_value_of_a_key_that_names_them_as_title(whole: object) -> None:
+    """The whole itself has none: its name is that of the document."""
+    text = json.dumps(whole, indent=2)
+    found = [mark for mark in headings(text) if mark.title not in ("kites", "made")]
+    assert [mark.title for mark in found if mark.title] == [
+        *("K-1", "Sea, kite", "Land kite", "kite-9", "Ann"),
+    ]
+    assert all(text[mark.start :].lstrip().startswith("{\n") for mark in found)
+    # The ends of the sections that an object without a name follows.
+    assert [mark.title for mark in found][2:] == ["", "Land kite", "kite-9", "Ann", ""]
+
+
+def test_keys_after_an_inner_list_of_json_belong_to_the_object_around_it() -> None:
+    kites = [
+        {"name": f"Kite {n}", "reels": [{"name": f"Reel {n}", "size": 1, "wind": 2}], "tail": n}
+        for n in (1, 2)
+    ]
+    text = json.dumps(kites, indent=2)
+    last = [mark for mark in headings(text) if mark.start < text.index('"tail": 2')][-1]
+    assert (last.title, last.level) == ("", 2)
+    assert text[last.start :].lstrip().startswith('"tail": 2')
+
+
+def test_items_of_yaml_are_named_by_a_later_key_too_and_not_by_a_value_that_is_none() -> None:
+    text = """
+        kites:
+        - size: 3
+          title: Sea kite
+          wind: 4
+        - valid: true
+          name: null
+          id: land
+        end: 4
+        """
+    assert paths(text) == ["kites", "  Sea kite", "  land", ""]
 
 
 def test_documents_of_kubernetes_are_named_by_kind_and_name() -> None:
