@@ -60,10 +60,11 @@ async def with_beginning(
 
 def with_beginning_first(windows: Sequence[Window], beginning: int) -> list[Window]:
     """Windows (best first) with that of this chunk first; second if the first one defines what is asked."""
-    first, *_ = windows
+    first = windows[0]
     others = [window for window in windows if window.hit.chunk_id != beginning]
     found = [_top(one.evidence, first.score) for one in windows if one.hit.chunk_id == beginning]
-    place = int(first in others and any(first.evidence.defines(piece) for piece in first.pieces))
+    is_defined = any(first.evidence.defines(piece) for piece in first.pieces)
+    place = int(is_defined and first.hit.chunk_id != beginning)
     return [*others[:place], *found, *others[place:]]
 
 

@@ -65,7 +65,7 @@ async def answer_offline(
         query = with_words_replaced(query, retrieval.corrections)
         windows, similarity = await _nearest(grounding.question, query, memory, limits)
     is_far = similarity < MIN_SIMILARITY or _best_match(windows) < MIN_MATCH
-    if judged.state is Closeness.NOTHING and is_far:
+    if judged.state is Closeness.NOTHING and is_far and not retrieval.beginning:
         return nothing(retrieval.candidates, empty=retrieval.empty, missing=judged.missing)
     further: Sequence[Window] = ()
     if not windows:
