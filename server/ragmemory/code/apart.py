@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -52,8 +53,8 @@ async def apart(function: Callable[[*Ts], T], *args: *Ts) -> T | None:
         await _in_worker(int)
     try:
         await _in_worker(int)
-    except Exception as error:
-        _warn(f"{error!r}, {error.__cause__!r}")
+    except Exception:
+        _warn()
         return await to_thread.run_sync(function, *args)
     try:
         return await _in_worker(limited, function, *args)
@@ -63,9 +64,11 @@ async def apart(function: Callable[[*Ts], T], *args: *Ts) -> T | None:
 
 
 @cache
-def _warn(problem: str) -> None:
-    """Once per problem: it may concern each text."""
-    logger.warning("Source code is parsed without limits, as no worker process can be started: %s", problem)
+def _warn() -> None:
+    """Once: the error that is being handled may occur for each text, in other words."""
+    error = sys.exception()
+    reason = f"{error!r}, {error and error.__cause__!r}"
+    logger.warning("Source code is parsed without limits, as no worker process can be started: %s", reason)
 
 
 async def _in_worker(function: Callable[[*Ts], T], *args: *Ts) -> T:
