@@ -74,9 +74,8 @@ def _top(evidence: Evidence, score: float) -> Window:
     start = 0 if is_asked else evidence.hit.front_matter
     first = next((at for at, piece in enumerate(pieces) if piece.start >= start), 0)
     fitting = (at for at, piece in enumerate(pieces) if piece.end - pieces[first].start <= SIZES[0])
-    last = max(first, *fitting)
-    best = max(range(first, last + 1), key=lambda at: evidence.late([pieces[at]]))
-    return Window(evidence, first, last, best, score)
+    # On a small screen, a card is cut around its best piece.
+    return Window(evidence, first, max(first, *fitting), first, score)
 
 
 def _first_of(named: Hit, hits: Sequence[Hit], last: int) -> Hit | None:
