@@ -27,8 +27,8 @@ GENERAL_FACTOR = 0.35
 CARRIED_FACTOR = 0.5
 # A run in a script without spaces is contained if this share of its character pairs is.
 MIN_SHARE = 0.5
-# In German, the share of a word of so many letters that a compound begins or ends with: "Pause" is a part of
-# "Ruhepausen".
+# In German, a compound that begins or ends with a word of at least MIN_PART letters holds this share of it:
+# "Ruhepausen" holds "Pause".
 PART_SHARE, MIN_PART = 0.7, 4
 # What stands before the number of a place in a question, but seldom in that place: "clause 4.3".
 _REFERS = re.compile(rf"\b({packaged('words.toml')['refers']})\b\.? (?=\(?§?\d)", re.IGNORECASE)

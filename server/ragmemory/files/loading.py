@@ -45,8 +45,8 @@ logger = logging.getLogger(__name__)
 IN_FLIGHT = 512
 # Bytes of files that are read but not yet stored. A larger file is loaded on its own.
 MAX_BYTES = 16 << 20
-# Files read by one call in a thread, and stored by one task: either costs more than a small file. More gain
-# little, and would delay the first outcome on a slow disk.
+# Files read by one call in a thread, and stored by one task: a call or a task costs more than a small file.
+# Larger batches gain little, and delay the first outcome on a slow disk.
 READ_AT_ONCE = 16
 # Files whose stored states are looked up per query.
 LOOKED_UP_AT_ONCE = IN_FLIGHT
