@@ -16,6 +16,7 @@ from ragmemory.text.analysis import (
     STOP_WORDS,
     content_words,
     is_one_word,
+    numbered_names,
     query_stems,
     query_terms,
     stemmer,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 # Best passages by words in which the coverage of the question is measured.
 CLEARLY_BEST = 5
+# Multiplies the score of a passage that lacks a part of a name such as CVE-2021-44228: it has another one.
+OTHER_NAME = 0.3
 
 
 class _Candidates(NamedTuple):
@@ -139,6 +142,10 @@ class Retriever:
         if candidates.cosines is not None:
             coverage = lexical.coverage(frequencies[:, candidates.best_by_words] > 0, 0.5)
             fused = fuse(candidates.cosines, fused, self._alpha(text, coverage, request.embedder.pieces))
+        places = {term.name: place for place, term in enumerate(lexical.terms)}
+        for name in numbered_names(text):
+            parts = [places[term] for term in terms_of_word(name) if term in places]
+            fused[~(frequencies[parts] > 0).all(axis=0)] *= OTHER_NAME
         # The parts of a single name are common words, and its cosines differ by noise only.
         is_lacking = ~(frequencies > 0).all(axis=0) & is_one_word(text)
         return np.lexsort((-fused, 2 * ~candidates.is_boosted + is_lacking))

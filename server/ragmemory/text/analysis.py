@@ -33,6 +33,7 @@ PICTURES = "\u2600-\u27bf\U0001f300-\U0001faff"
 WORD = rf"[{GAPLESS}]+|(?:[^\W_{GAPLESS}]|[{MARKS}])+|[{PICTURES}]"
 GAPLESS_START = rf"[{GAPLESS}]"
 PLAIN_WORD = r"[^\W_]+"
+JOINED_WORDS = r"(?<![A-Za-z0-9])[A-Za-z0-9]++(?:[-/_.:+][A-Za-z0-9]++)++"
 
 # Non-ASCII words are folded once and cached (about 10 MB), unless they are too long.
 CACHED_PARTS = 50_000
@@ -138,6 +139,11 @@ def telling_words(text: str) -> list[str]:
 def is_one_word(text: str) -> bool:
     """Whether a query has exactly one word, split at white space, besides stop words."""
     return sum(map(has_content_words, text.split())) == 1
+
+
+def numbered_names(text: str) -> list[str]:
+    """The names of several parts, one with a digit, such as CVE-2021-44228 or 192.168.1.10."""
+    return [name for name in re.findall(JOINED_WORDS, text) if re.search(r"\d", name)]
 
 
 def _without_stop_words(words: list[str]) -> list[str]:

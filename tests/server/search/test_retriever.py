@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 import numpy as np
@@ -222,3 +223,25 @@ def test_the_passage_with_the_only_word_asked_for_comes_before_those_with_a_part
     notes.add(*(f"Nothing but {name}AQC and {name}AQC again." for name in ("Sadalu", "Nebu", "Rimo")))
     notes.add("# Report\n\nThe finding of report ZagiAQC is written down here." + " More of it." * 200)
     assert notes.ask(question, top_k=3)[0].chunk_id == 304
+
+
+@pytest.mark.parametrize(
+    ("question", "other", "asked"),
+    [
+        ("What does CVE-2021-44228 affect?", "CVE-2021-34527", "CVE-2021-44228"),
+        ("Which machine has the address 192.168.1.12?", "192.168.1.10", "192.168.1.12"),
+        ("How is the kernel 6.12.3 built?", "6.12.9", "6.12.3"),
+    ],
+)
+def test_a_name_with_numbers_is_found_before_others_like_it(question: str, other: str, asked: str) -> None:
+    notes = Notes(*KITCHEN, *HOUSE)
+    notes.add(*(f"{question.replace(asked, other)} {name} asked for {other}." for name in ("Ann", "Ben")))
+    notes.add(f"The list of last week has the router, the printer, {asked} and the lamp in the hall.")
+    assert notes.ask(question)[0].chunk_id == len(notes.texts)
+
+
+def test_many_names_with_numbers_take_no_time() -> None:
+    notes = Notes(*KITCHEN, *HOUSE)
+    started = time.perf_counter()
+    notes.ask(" ".join(f"A-{n}" for n in range(10_000)) + 100_000 * "1" + "-")
+    assert time.perf_counter() - started < 10
