@@ -25,9 +25,9 @@ RUN = 5
 COVERED = 0.4
 # The best passage is compared with the fourth one after it: several may hold the answer.
 RIVALS = 4
-# The least fit that the fourth one is taken to have. In a small memory no other passage comes close, which
-# says nothing about the best one.
-_USUAL_FIT = 0.35
+# The least and the highest fit that the fourth one is taken to have. In a small memory no other passage comes
+# close, and in a large one several may hold all that is asked, which says nothing about the best one.
+_LEAST_USUAL, _MOST_USUAL = 0.35, 0.95
 SIGNALS = {"fit": 1.51, "lead": 5.20, "relevance": 3.09}
 INTERCEPT = -4.27
 # At .57 and above, 86 % of the answerable questions of SQuAD and XQuAD are claimed, 21 % of the near unknowns
@@ -85,12 +85,9 @@ def signals_of(question: Question, evidence: Sequence[Evidence]) -> dict[str, fl
     best, *rest = evidence
     rivals = [*islice((one for one in rest if not one.is_version_of(best)), RIVALS)]
     fit = max(_fit(question, one) for one in evidence[:JUDGED])
-    usual = max([_USUAL_FIT, *(_fit(question, one) for one in rivals[RIVALS - 1 :])])
-    return {
-        "fit": fit,
-        "lead": fit - usual,
-        "relevance": max(one.hit.score for one in evidence),
-    }
+    usual = max([_LEAST_USUAL, *(_fit(question, one) for one in rivals[RIVALS - 1 :])])
+    relevance = max(one.hit.score for one in evidence)
+    return {"fit": fit, "lead": fit - min(usual, _MOST_USUAL), "relevance": relevance}
 
 
 def _fit(question: Question, evidence: Evidence) -> float:

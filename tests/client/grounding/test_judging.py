@@ -90,6 +90,14 @@ async def test_records_of_one_template_are_rivals(tmp_path: Path) -> None:
     assert judgement.signals["lead"] < 0.05
 
 
+async def test_many_passages_that_contain_all_that_is_asked_are_no_reason_to_doubt(tmp_path: Path) -> None:
+    told = "In {} the boiler room {} and was closed for {} days. The alarm ZX-41 was ignored by {}."
+    lists = [(2019, "burned", 3, "Ann"), (2020, "flooded", 9, "Ben"), (2021, "froze", 4, "Cy")]
+    lists += [(2022, "smoked", 7, "Di"), (2023, "shook", 1, "Ed"), (2024, "leaked", 6, "Flo")]
+    notes = {f"Year {year}": told.format(year, *rest) for year, *rest in lists}
+    assert (await judged(tmp_path, "What is ZX-41?", NOTES | notes)).state is Closeness.GROUNDED
+
+
 async def test_the_lines_of_a_record_are_judged_together(tmp_path: Path) -> None:
     record = '{{\n  "name": "Lamp {}",\n  "colour": "red",\n  "price": {}\n}}'
     lamps = {f"Stock {number}": record.format(number, 10 + number) for number in (7, 17, 27, 37)}
