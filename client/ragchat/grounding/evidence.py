@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise, repeat
 from math import inf
 from operator import mul
@@ -27,10 +27,12 @@ from ragchat.grounding.question import Question, Word
 from ragchat.grounding.words import index_terms
 from ragcommon.contract.search import Comparison, Hit
 
-# What says nothing itself: links to the notes before and after, `<< [[2024-04-04]] | [[2024-04-06]] >>`, and
-# an item of a table of contents, `- [Scope](#scope)`.
-_NEIGHBOURS = r"(?:<<|«|←)[^\w\[]*+(?:\[\[[^\]\n]*\]\][^\w\[]*+){2,}"
-_said = partial(re.compile(rf"\A\s*(?:{_NEIGHBOURS}|[-*+\d.)]+\s+\[[^\n]*\]\(#[^\s()]*\)\s*)\Z").sub, "")
+# A line of only links to other notes, `[[Bread]] [[Yeast]]`, and an item of a table of contents,
+# `- [Scope](#scope)`, match by this share: they name what is said elsewhere. A row of a table is neither.
+_NAMING = re.compile(
+    r"(?:[^\w\[|]*+(?:\[\[[^\]\n]*+\]\][^\w\[]*+)++|\s*[-*+\d.)]+\s+\[[^\n]*\]\(#[^\s()]*\)\s*)\Z"
+)
+NAMED = 0.5
 # The header of a table and the paragraph above it.
 _ABOVE_ROWS = re.compile(r"^(?:[^\n|]+\n){0,3}\n?\|.*\n\|[-| :]+\|\n", re.MULTILINE)
 # Passages that share this part of their pairs of neighbouring terms are versions of one text.
@@ -132,7 +134,7 @@ async def gather(
         return []
     spans = [[*piece_spans(hit.full_text, len(hit.context), wraps=not hit.is_csv)] for hit in hits]
     texts = [
-        [f"{names_of(hit)} {_above_rows(hit)}", *(_said(hit.full_text[start:end]) for start, end in parts)]
+        [f"{names_of(hit)} {_above_rows(hit)}", *(hit.full_text[start:end] for start, end in parts)]
         for hit, parts in zip(hits, spans, strict=True)
     ]
     flat = [text for one in texts for text in one]
@@ -150,10 +152,11 @@ async def gather(
 
 def _piece(span: Span, text: str, question: Question, matches: Matches) -> Piece:
     terms = index_terms(text)
-    held = [word.share_in({*terms}) for word in question.all_words]
+    said = NAMED if _NAMING.match(text) else 1.0
+    held = [said * word.share_in({*terms}) for word in question.all_words]
     best = [
         # With only a part of its digits it is another number or date, which is not a similar one.
-        (share if share == 1 else share / 2) if word.has_digit else max(match, share)
+        (share if share == 1 else share / 2) if word.has_digit else max(said * match, share)
         for word, match, share in zip(question.all_words, matches or held, held, strict=True)
     ]
     return Piece(*span, best, held, question.pairs_in(terms))

@@ -22,6 +22,14 @@ def hit(text: str = TEXT, title: str = "") -> Hit:
     return Hit(1, 0.5, 1, "d", "file:///notes/summer_house.md", title, "", 1, 2, text, {})
 
 
+async def test_a_line_of_only_links_counts_half() -> None:
+    lines = ["- [[Car repair|Repairs]], [[May]]", "- [Repaired cars](#repaired-cars)"]
+    text = "\n".join([*lines, "See [[Car repair]].", "| [[Car]] | [[repair]] |", 50_000 * "[[A]]" + "b"])
+    question = Question.of("Which car was repaired then?")
+    (evidence,) = await gather(question, [hit(text)], Unavailable())
+    assert [piece.held for piece in evidence.pieces[:4]] == [*2 * [[0.5, 0.5]], *2 * [[1, 1]]]
+
+
 class Unavailable:
     async def compare(self, query: str, texts: Sequence[str], words: Sequence[str] = ()) -> Comparison:
         del query, texts, words
