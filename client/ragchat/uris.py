@@ -130,7 +130,8 @@ def _either_case(character: str, write: Callable[[str], str]) -> str:
 def short_uri(uri: str, title: str = "") -> str:
     """A file in the working folder by its relative path, in the home folder with ~; a hash by its title."""
     if (path := path_in(uri)) is not None:
-        return one_line(short_path(path))
+        short = short_path(path)
+        return one_line(short if short != "." else str(path))
     if uri.startswith("sha256:"):
         return one_line(title) or uri[: len("sha256:") + _HASH_DIGITS]
     return one_line(uri)
@@ -172,8 +173,8 @@ def kind_of(uri: str) -> str:
 
 def short_path(path: Path) -> str:
     """`path`, relative to the working folder if it is in it, with ~ if it is in the home folder."""
-    for find, prefix in ((Path.cwd, ""), (Path.home, "~/")):
+    for find, prefix in ((Path.cwd, Path()), (Path.home, Path("~"))):
         with suppress(OSError, RuntimeError):  # a deleted working folder, a user without a home
             if path.is_relative_to(folder := find()):
-                return prefix + path.relative_to(folder).as_posix()
+                return (prefix / path.relative_to(folder)).as_posix()
     return str(path)

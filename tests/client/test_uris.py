@@ -46,6 +46,16 @@ def test_a_working_folder_that_was_deleted_shortens_nothing(
     assert short_uri((tmp_path / "notes.md").as_uri()) == str(tmp_path / "notes.md")
 
 
+def test_the_working_folder_has_its_whole_path_and_home_is_a_tilde(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    (tmp_path / "notes").mkdir()
+    monkeypatch.chdir(tmp_path / "notes")
+    assert short_uri(tmp_path.as_uri()) == "~"
+    assert short_uri((tmp_path / "notes").as_uri()) == str(tmp_path / "notes")
+
+
 def test_other_uris_stay_as_they_are_and_a_bare_hash_goes_by_its_title() -> None:
     assert short_uri("https://example.org/a b") == "https://example.org/a b"
     assert short_uri("sha256:" + "ab" * 32, "A letter") == "A letter"
