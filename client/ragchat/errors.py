@@ -584,8 +584,9 @@ class ArgumentMissing(RagChatError):
 
 class UnexpectedArgument(RagChatError):
     name: str
+    takes: str = "no argument"
     code = "ARGUMENT_UNEXPECTED"
-    sentence = "/{name} takes no argument."
+    sentence = "/{name} takes {takes}."
 
 
 class FileAlreadyExists(RagChatError):

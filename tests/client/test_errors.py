@@ -315,6 +315,7 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     ),
     (errors.ArgumentMissing("inject", "files or folders"), "/inject needs files or folders.", ""),
     (errors.UnexpectedArgument("undo"), "/undo takes no argument.", ""),
+    (errors.UnexpectedArgument("sync", "no option -x"), "/sync takes no option -x.", ""),
     (
         errors.FileAlreadyExists("a.md"),
         "a.md already exists.",

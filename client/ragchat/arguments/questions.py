@@ -107,7 +107,7 @@ RESEARCH = command(
     "research",
     "write a cited report from memory and the connected servers",
     argument("question", nargs="*", help="the question, or - to read it from stdin"),
-    flag("--resume", dest="resume_stopped", help="go on with the one stopped last"),
+    flag("--resume", dest="resume_stopped", help="go on with the report that was stopped last"),
     flag("--inject", help="store the report in memory"),
     *(one for one in CONVERSATION if one is not ROLE),
     check=_check_research,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ragchat.arguments.declaring import LIMIT, argument, command, flag
-from ragchat.arguments.questions import NOTEBOOK
+from ragchat.arguments.declaring import LIMIT, argument, command, flag, text
 
 SESSION = argument("session_id", metavar="ID", help="the session's id or the beginning of it")
+NOTEBOOK = text("--notebook", metavar="NAME", help="only the conversations of this notebook")
 
 
 def _check_inject(arguments: Namespace) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ragchat.errors import ArgumentMissing, CommandNotPossible
+from ragchat.errors import ArgumentMissing, CommandNotPossible, UnexpectedArgument
 from ragchat.formatting import local
 from ragchat.sanitize import one_line
 
@@ -87,7 +87,7 @@ async def reasoning(context: ChatContext, argument: str) -> None:
             f"The reasoning of the model is {'' if argument == 'on' else 'not '}shown from now on."
         )
     elif argument:
-        raise CommandNotPossible("reasoning", "it takes on, off or nothing")
+        raise UnexpectedArgument("reasoning", "on, off or nothing")
     elif not context.reasoning.strip():
         raise CommandNotPossible("reasoning", "no reasoning came with the last answer")
     else:

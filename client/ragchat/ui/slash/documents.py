@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragchat.errors import ArgumentMissing, CommandNotPossible, NotConfirmed
+from ragchat.errors import ArgumentMissing, NotConfirmed, UnexpectedArgument
 from ragchat.formatting import local
 from ragchat.memory.history import can_restore, new_group, removed, sentences
 from ragchat.ui.slash.command import unquoted
@@ -32,7 +32,7 @@ _MAX_LISTED = 10  # failed and skipped files each
 async def inject(context: ChatContext, argument: str) -> None:
     """Load files and folders. After Ctrl-C, what is stored stays stored, and is reported.
 
-    With `--prune`, the documents of the folders whose files are gone are removed. Raises CommandNotPossible.
+    With `--prune`, the documents of the folders whose files are gone are removed. Raises UnexpectedArgument.
     """
     import anyio
 
@@ -191,11 +191,11 @@ def split_paths(argument: str) -> list[str]:
 
 
 def refuse_options(command: str, words: Sequence[str], known: str = "") -> None:
-    """Raise CommandNotPossible for a word that looks like an option, unless a file is called so."""
+    """Raise UnexpectedArgument for a word that looks like an option, unless a file is called so."""
     for word in words:
         # Not `Path.exists`, which raises OSError for a name that is too long.
         if word.startswith("-") and len(word) > 1 and not os.path.lexists(word):
-            raise CommandNotPossible(command, f"there is no option {word}{known}")
+            raise UnexpectedArgument(command, f"no option {word}{known}")
 
 
 def show_report(context: ChatContext, report: InjectReport, final: str = "") -> None:

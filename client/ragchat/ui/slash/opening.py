@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragchat.errors import CommandNotPossible, RagChatError
+from ragchat.errors import CommandNotPossible, RagChatError, UnexpectedArgument
 from ragchat.memory.opening import IMAGES, is_converted, line_in, line_in_file, original_of
 from ragchat.sanitize import one_line, sanitize
 from ragchat.uris import passage_location, short_uri
@@ -102,7 +102,7 @@ async def _open_file(context: ChatContext, place: CitedPlace, *, wants_original:
 
 
 def _cited(context: ChatContext, number: str) -> CitedPlace:
-    """Raises CommandNotPossible."""
+    """Raises CommandNotPossible, UnexpectedArgument."""
 
     turn = context.last_turn
     cited = sorted(turn.answer.sources, key=lambda citation: citation.n)
@@ -110,7 +110,7 @@ def _cited(context: ChatContext, number: str) -> CitedPlace:
     citation = next((found for found in cited if not wanted or str(found.n) == wanted), None)
     if citation is None:
         if (option := number.rpartition(" ")[2]).startswith("-"):
-            raise CommandNotPossible("open", f"there is no option {option}; {ORIGINAL} opens the file itself")
+            raise UnexpectedArgument("open", f"no option {option}; {ORIGINAL} opens the file itself")
         missing = f"the last answer has no citation {number}" if number else "the last answer cites nothing"
         raise CommandNotPossible("open", missing)
     passage = _passage(turn, citation)

@@ -244,4 +244,4 @@ async def test_an_unknown_option_is_named(desk: Desk) -> None:
     await desk.cite("tea.md", b"# Tea\n\nGreen tea is brewed at 75 degrees.\n", "How hot is green tea?")
     for argument in ("1 --orignal", "--orignal"):
         shown, _ = await desk.open(argument)
-        assert "there is no option --orignal; --original opens the file itself" in " ".join(shown.split())
+        assert "/open takes no option --orignal; --original opens the file itself" in " ".join(shown.split())
