@@ -1,7 +1,7 @@
 // The notebooks and conversations at the side: their lists, or the conversations that contain some words.
 
 import { address, get } from "./api.js";
-import { errorBox, h, say } from "./dom.js";
+import { counted, errorBox, h, say } from "./dom.js";
 
 const WAIT_MILLISECONDS = 200;
 
@@ -31,7 +31,7 @@ export function sessionPanel(current, notebook, signal) {
         "aria-current": one.session_id === current() && "page",
       }, one.title || "(no name)",
         h("small", {}, one.snippet ?? (one.notebook && !notebook() ? `${one.at} · ${one.notebook}` : one.at))))));
-      if (words.value.trim()) say(sessions.length === 1 ? "1 answer found." : `${sessions.length} answers found.`);
+      if (words.value.trim()) say(`${counted(sessions.length, "answer")} found.`);
       return sessions;
     } catch (error) {
       if (error.name !== "AbortError") list.replaceChildren(h("li", {}, errorBox(error)));

@@ -1,7 +1,7 @@
 // The turns of a conversation that are in the document: the newest ones, others when they are asked for.
 
 import { address, get } from "./api.js";
-import { h, say } from "./dom.js";
+import { counted, h, say } from "./dom.js";
 import { mark, turnElement, turnId } from "./turn.js";
 
 // Turns that are in the document at once.
@@ -76,7 +76,7 @@ export function turnList({ path, view, signal, guarded, fail }) {
       }
       earlier.hidden = !page.has_more;
     });
-    say(`${page.turns.length} earlier answers.`);
+    say(`${counted(page.turns.length, "earlier answer")}.`);
   }
 
   async function showLater() {
@@ -90,7 +90,7 @@ export function turnList({ path, view, signal, guarded, fail }) {
       }
       later.hidden = !page.has_more;
     });
-    say(`${page.turns.length - 1} later answers.`);
+    say(`${counted(page.turns.length - 1, "later answer")}.`);
   }
 
   return { element, earlier, later, showNewest, showFrom };

@@ -1,7 +1,7 @@
 // Search while one types. The address holds the query, so that the back button finds it again.
 
 import { address, get } from "../api.js";
-import { build, errorBox, h, say } from "../dom.js";
+import { build, counted, errorBox, h, say } from "../dom.js";
 
 const FILTERS = { in: "In", tag: "Tag", kind: "Kind", after: "From", before: "Until" };
 const PATIENCE_MILLISECONDS = 200;
@@ -49,7 +49,7 @@ export async function show(main, { query, signal }) {
     }
     hits.replaceChildren(...found.hits.map(hitElement));
     more.hidden = !found.more;
-    if (asked.q.trim()) say(`${found.hits.length} passages`);
+    if (asked.q.trim()) say(counted(found.hits.length, "passage"));
   }
 
   // A hit that is reached with the keyboard is shown whole, another one if its text is clicked. It stays so: what

@@ -1,7 +1,7 @@
 // Set-up: blocks for other programs, the other servers, the doctor, the settings, signing out.
 
 import { get, post, stream } from "../api.js";
-import { errorBox, h, say } from "../dom.js";
+import { counted, errorBox, h, say } from "../dom.js";
 
 export async function show(main, { signal }) {
   const setup = await get("/api/setup", signal);
@@ -82,7 +82,7 @@ function serverElement(server) {
       isDisabled ? act("Enable", "enable") : [act(isUnasked ? "Allow and start" : "Test", "start"), " ", act("Disable", "disable")],
       " ", rules.length > 0 && act("Forget what I allowed and forbade", "forget")),
     server.tools.length > 0 && h("details", {},
-      h("summary", {}, `${server.tools.length} tools`),
+      h("summary", {}, counted(server.tools.length, "tool")),
       h("ul", {}, server.tools.map((tool) => h("li", {}, h("strong", {}, tool.label), " ", tool.description.split("\n")[0])))),
     rules.length > 0 && h("ul", {}, rules.map((tool) => h("li", {},
       tool.rule === "never" ? "never allowed: " : tool.rule === "session" ? "allowed in this session: " : "always allowed: ",
