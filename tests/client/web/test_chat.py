@@ -73,6 +73,31 @@ async def test_a_source_opens_by_keyboard_and_escape_returns_to_its_chip(
         await axe(page)
 
 
+async def test_a_source_that_covers_the_page_keeps_the_keyboard_until_it_is_beside_the_answer(
+    browser: Browser, program: Program
+) -> None:
+    program("inject", "-", "--uri", f"{'tea' * 60}.md", stdin="Green tea is brewed at 75 degrees.\n")
+    async with (
+        serving(program) as web,
+        visiting(browser, web, viewport={"width": 360, "height": 740}) as page,
+    ):
+        await page.get_by_label("Question").fill("How hot is green tea?")
+        await page.keyboard.press("Enter")
+        await page.locator(".answer .chip").click()
+        source = page.get_by_role("complementary", name="Source")
+        await expect(source.get_by_role("link", name="Whole document")).to_be_visible()
+        assert await source.evaluate("(element) => element.scrollWidth <= element.clientWidth")
+        for _ in range(8):
+            await page.keyboard.press("Tab")
+            assert await page.evaluate("!document.activeElement.matches(':not(body, .source *)')")
+        await page.set_viewport_size({"width": 1280, "height": 740})
+        await page.get_by_label("Question").click()
+        await page.set_viewport_size({"width": 360, "height": 740})
+        await source.get_by_role("link", name="Whole document").click()
+        await page.get_by_role("link", name="Library").click()
+        await expect(page.get_by_role("heading", name="Library")).to_be_visible()
+
+
 async def test_a_card_of_several_places_opens_the_one_that_it_names(
     browser: Browser, program: Program, tmp_path: Path
 ) -> None:

@@ -326,7 +326,7 @@ function sourcePanel(question, signal) {
 
   function close() {
     const back = opener?.isConnected ? opener : question;
-    keeping(back, () => (element.hidden = true));
+    keeping(back, () => show(false));
     back.focus();
   }
   document.addEventListener("keydown", (event) => {
@@ -335,13 +335,22 @@ function sourcePanel(question, signal) {
 
   async function open(source, chip) {
     opener = chip;
-    keeping(chip, () => (element.hidden = false));
+    keeping(chip, () => show(true));
     body.replaceChildren();
     back.focus();
     try {
       await openSource(body, {
         documentId: source.document_id, uri: source.uri, title: source.title, location: source.location,
         startLine: source.start_line, endLine: source.end_line, quote: source.quote ?? "", chunkId: source.chunk_id,
+  // Where it covers the page, keyboard and screen reader stay in it.
+  const beside = matchMedia("(min-width: 60rem)");
+  function show(isOpen) {
+    element.hidden = !isOpen;
+    for (const other of document.querySelectorAll(".skip, header, .chat > :not(.source)")) other.inert = isOpen && !beside.matches;
+  }
+  beside.addEventListener("change", () => show(!element.hidden), { signal });
+  signal.addEventListener("abort", () => show(false));
+
         quoteStartLine: source.quote_start_line ?? null, quoteEndLine: source.quote_end_line ?? null,
       });
     } catch (error) {
