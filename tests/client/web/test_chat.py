@@ -561,6 +561,58 @@ async def test_a_document_is_asked_alone_from_where_it_is_read(browser: Browser,
         await expect(page.locator(".answer").last).to_contain_text("93 degrees")
 
 
+async def test_on_a_phone_commands_show_what_they_chose(browser: Browser, program: Program) -> None:
+    program("inject", "-", "--uri", "tea.md", stdin=TEA)
+    slow = Reply("One two three.", hold_after=2)
+    with OpenAIServer([slow]) as model:
+        async with (
+            serving(with_model(program, model)) as web,
+            visiting(browser, web, viewport={"width": 360, "height": 740}) as page,
+        ):
+            question, options = page.get_by_label("Question"), page.locator(".options summary")
+            await question.fill("/in tea.md")
+            await question.press("Enter")
+            await expect(options).to_have_text("Options: only tea.md")
+            await question.fill("/in *")
+            await question.press("Enter")
+            await expect(options).to_have_text("Options")
+            await question.fill("/model")
+            await question.press("Enter")
+            await expect(page.get_by_label("Model")).to_be_focused()
+            await options.click()
+            await question.fill("/research")
+            await question.press("Enter")
+            await expect(page.get_by_label("Mode", exact=True)).to_be_visible()
+            await page.get_by_label("Mode", exact=True).select_option("ask")
+            await question.fill("How hot is green tea?")
+            await question.press("Enter")
+            await expect(page.get_by_role("button", name="Stop")).to_be_enabled()
+            assert not await scrolls_sideways(page)
+            slow.go.set()
+            await expect(page.get_by_role("button", name="Retry")).to_be_visible()
+
+
+async def test_a_file_that_is_dropped_on_the_chat_leads_to_the_library(
+    browser: Browser, program: Program
+) -> None:
+    async with serving(program) as web, visiting(browser, web) as page:
+        await page.get_by_label("Question").fill("What is tea?")
+        for kind in ("dragover", "drop"):
+            is_refused = await page.get_by_label("Question").evaluate(
+                """(element, kind) => {
+                  const dataTransfer = new DataTransfer();
+                  dataTransfer.items.add(new File(["tea"], "tea.md"));
+                  const options = { dataTransfer, bubbles: true, cancelable: true };
+                  return !element.dispatchEvent(new DragEvent(kind, options));
+                }""",
+                kind,
+            )
+            assert is_refused
+        await expect(page.get_by_role("region", name="Load files")).to_contain_text("Drop files")
+        await page.go_back()
+        await expect(page.get_by_label("Question")).to_have_value("What is tea?")
+
+
 async def test_asking_all_documents_lasts(browser: Browser, program: Program) -> None:
     program("inject", "-", "--uri", "tea.md", stdin=TEA)
     async with serving(program) as web, visiting(browser, web) as page:
@@ -627,6 +679,8 @@ async def test_the_words_of_a_command_are_used_or_refused(browser: Browser, prog
             await page.get_by_label("Question").fill(text)
             await page.keyboard.press("Enter")
 
+        await type("/export")
+        await expect(page.locator("form.ask").get_by_role("alert")).to_contain_text("no answer to save")
         await type("How hot is green tea?")
         good = page.get_by_role("button", name="Good")
         await expect(good).to_be_visible()
@@ -641,6 +695,12 @@ async def test_the_words_of_a_command_are_used_or_refused(browser: Browser, prog
         await expect(good).to_have_attribute("aria-pressed", "false")
         await type("/good 1")
         await expect(good).to_have_attribute("aria-pressed", "true")
+        await page.context.grant_permissions(["clipboard-write"])
+        for _ in range(2):
+            await type("/copy")
+            await expect(page.get_by_role("button", name="Copied")).to_be_visible()
+            await expect(page.get_by_label("Question")).to_have_value("")
+            await expect(page.locator("form.ask").get_by_role("alert")).to_have_count(0)
         await type("/model auto")
         await expect(page.get_by_label("Model")).to_have_value("auto")
         await type("/sessions green")

@@ -68,5 +68,11 @@ document.addEventListener("click", (event) => {
   navigate(link.pathname + link.search + link.hash);
 });
 window.addEventListener("popstate", showAddress);
+// A browser shows a dropped file in place of the page. Only the library takes files.
+for (const type of ["dragover", "drop"]) window.addEventListener(type, (event) => {
+  if (!event.dataTransfer.types.includes("Files")) return;
+  event.preventDefault();
+  if (type === "drop" && location.pathname !== "/library") navigate("/library");
+});
 
 showAddress();

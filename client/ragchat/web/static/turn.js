@@ -94,7 +94,7 @@ export function turnElement(turn, view) {
         await navigator.clipboard.writeText(turn.answer);
         event.target.textContent = "Copied";
         say("The answer is copied.");
-      })),
+      }), { name: "Copy" }),
       turn.is_report && button("Store in memory", attempt(async (event) => {
         const pressed = event.target;
         const stored = await post(`${path()}/store`);

@@ -51,11 +51,14 @@ export async function show(main, { params, query, signal, navigate }) {
     h("option", { value: "ask" }, "Answer"), h("option", { value: "research" }, "Research report"));
   const model = h("select", { "aria-label": "Model", onchange: () => { chosen.model = model.value; } },
     h("option", { value: "" }, "Model as configured"));
-  const scope = h("input", { "aria-label": "In", placeholder: "all documents", value: chosen.scope, onchange: guarded(narrow) });
-  const everywhere = h("button", { type: "button", hidden: !chosen.scope, onclick: guarded(() => (scope.value = "", narrow())) }, "Ask all");
+  const scope = h("input", { "aria-label": "In", placeholder: "all documents", onchange: guarded(narrow) });
+  const everywhere = h("button", { type: "button", hidden: true, onclick: guarded(() => (scope.value = "", narrow())) }, "Ask all");
+  const summary = h("summary", {}, "Options");
+  const options = h("details", { class: "options", open: matchMedia("(min-width: 40rem) and (min-height: 36rem)").matches }, summary,
+    h("div", { class: "actions" }, mode, h("label", {}, "In ", scope), everywhere, model));
   const action = (text) => {
     const answered = [...turns.querySelectorAll(".turn:not(.failed)")].at(-1);
-    const found = [...(answered?.querySelectorAll(".actions > button") ?? [])].find((one) => one.textContent === text);
+    const found = [...(answered?.querySelectorAll(".actions > button") ?? [])].find((one) => [one.textContent, one.name].includes(text));
     if (!found) throw { message: `The last answer has no “${text}”.` };
     return found;
   };
@@ -68,22 +71,20 @@ export async function show(main, { params, query, signal, navigate }) {
     good: ["[PLACE]: the last answer is right", (place) => judge(action("Good"), id, place)],
     bad: ["[PLACE]: the last answer is wrong", (place) => place ? judge(action("Bad"), id, place) : press("Bad")],
     copy: ["copy the last answer", () => press("Copy")],
-    research: ["QUESTION: write a cited report", (words) => words ? run("research", words) : (mode.value = "research")],
+    research: ["QUESTION: write a cited report", (words) => words ? run("research", words) : reports()],
     in: ["DOCUMENTS: ask only these; * asks all", (words) => (scope.value = words, narrow())],
     model: ["[NAME]: choose the model", choose],
     notebook: ["NAME: go to a notebook; - leaves it", (words) => navigate(placeOf(words === "-" ? "" : words))],
     new: ["start a new conversation", () => navigate(placeOf(notebook))],
     sessions: ["[WORDS]: list or search conversations", (words) => list.search(words)],
-    export: ["save this conversation as a file", () => head.querySelector("a[download]")?.click()],
+    export: ["save this conversation as a file", save],
     query: ["TEXT: search memory", (words) => navigate(address("/search", { q: words }))],
     inject: ["load files and folders", () => navigate("/library")],
     memory: ["the documents in memory", () => navigate("/library")],
     mcp: ["other servers", () => navigate("/setup")],
   }, { guarded, hint: (text) => problems.replaceChildren(...(text ? [h("p", { class: "dim" }, text)] : [])) });
   const form = h("form", { class: "ask" }, problems, commands.element, question,
-    h("div", { class: "actions" }, button, stop,
-      h("details", { class: "options", open: matchMedia("(min-width: 40rem) and (min-height: 36rem)").matches }, h("summary", {}, "Options"),
-        h("div", { class: "actions" }, mode, h("label", {}, "In ", scope), everywhere, model))));
+    h("div", { class: "actions" }, button, stop, options));
 
   // `found` resolves with the notebook.
   async function listModels(found) {
@@ -99,7 +100,7 @@ export async function show(main, { params, query, signal, navigate }) {
   }
 
   async function choose(name) {
-    if (!name) return model.focus();
+    if (!name) return (options.open = true, model.focus());
     await listed; // A server of models that is gone takes a while.
     const names = [...model.options].map((one) => one.value).filter(Boolean);
     if (!names.includes(name)) throw { message: `There is no model ${name}.`, hint: names.length ? `There are ${names.join(", ")}.` : "" };
@@ -113,9 +114,26 @@ export async function show(main, { params, query, signal, navigate }) {
       if (query.get("in")) history.replaceState(null, "", location.pathname); // It would be chosen again.
       say(chosen.scope ? `Only ${chosen.scope} is asked.` : notebook ? "The whole notebook is asked." : "All documents are asked.");
     } finally {
-      scope.value = chosen.scope; // An error changes nothing.
-      everywhere.hidden = !chosen.scope;
+      showScope(); // An error changes nothing.
     }
+  }
+
+  // Also where the options are closed.
+  function showScope() {
+    [scope.value, everywhere.hidden] = [chosen.scope, !chosen.scope];
+    summary.textContent = chosen.scope ? `Options: only ${chosen.scope}` : "Options";
+  }
+
+  function reports() {
+    mode.value = "research";
+    options.open = true;
+    say("Each answer is a report now.");
+  }
+
+  function save() {
+    const file = head.querySelector("a[download]");
+    if (!file) throw { message: "There is no answer to save yet." };
+    file.click();
   }
 
   const wait = () => problems.replaceChildren(errorBox({ message: "Wait for the answer, or stop it." }));
@@ -274,7 +292,7 @@ export async function show(main, { params, query, signal, navigate }) {
   const about = h("div", { class: "about" });
   async function showNotebook() {
     if (place !== notebook) [place, chosen.scope, chosen.model] = [notebook, "", ""];
-    [scope.value, everywhere.hidden] = [chosen.scope, !chosen.scope];
+    showScope();
     const known = await get("/api/notebooks", signal);
     list.showPlaces(known);
     if (!notebook) return null;
@@ -324,6 +342,15 @@ function sourcePanel(question, signal) {
   const element = h("aside", { class: "source", hidden: true, "aria-label": "Source" }, back, body);
   let opener = null;
 
+  // Where it covers the page, keyboard and screen reader stay in it.
+  const beside = matchMedia("(min-width: 60rem)");
+  function show(isOpen) {
+    element.hidden = !isOpen;
+    for (const other of document.querySelectorAll(".skip, header, .chat > :not(.source)")) other.inert = isOpen && !beside.matches;
+  }
+  beside.addEventListener("change", () => show(!element.hidden), { signal });
+  signal.addEventListener("abort", () => show(false));
+
   function close() {
     const back = opener?.isConnected ? opener : question;
     keeping(back, () => show(false));
@@ -342,15 +369,6 @@ function sourcePanel(question, signal) {
       await openSource(body, {
         documentId: source.document_id, uri: source.uri, title: source.title, location: source.location,
         startLine: source.start_line, endLine: source.end_line, quote: source.quote ?? "", chunkId: source.chunk_id,
-  // Where it covers the page, keyboard and screen reader stay in it.
-  const beside = matchMedia("(min-width: 60rem)");
-  function show(isOpen) {
-    element.hidden = !isOpen;
-    for (const other of document.querySelectorAll(".skip, header, .chat > :not(.source)")) other.inert = isOpen && !beside.matches;
-  }
-  beside.addEventListener("change", () => show(!element.hidden), { signal });
-  signal.addEventListener("abort", () => show(false));
-
         quoteStartLine: source.quote_start_line ?? null, quoteEndLine: source.quote_end_line ?? null,
       });
     } catch (error) {
