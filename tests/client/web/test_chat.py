@@ -164,6 +164,46 @@ async def test_a_table_of_a_passage_is_a_table_and_copied_as_it_was_written(
         await axe(page)
 
 
+async def test_long_code_of_an_answer_is_scrolled_by_keyboard(browser: Browser, program: Program) -> None:
+    with OpenAIServer([Reply(f"```python\nprint({'1 + ' * 40}1)\n```")]) as model:
+        async with (
+            serving(with_model(program, model)) as web,
+            visiting(browser, web, viewport={"width": 360, "height": 740}) as page,
+        ):
+            await page.get_by_label("Question").fill("What is tea?")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("button", name="Retry")).to_be_visible()
+            code = page.locator(".answer pre")
+            await code.focus()
+            await page.keyboard.press("ArrowRight")
+            await page.wait_for_function("(code) => code.scrollLeft > 0", arg=await code.element_handle())
+            await axe(page)
+
+
+async def test_the_outline_of_the_focus_is_not_cut_at_the_edge_of_an_answer_or_a_hit(
+    browser: Browser, program: Program
+) -> None:
+    program("inject", "-", "--uri", "tea.md", stdin=TEA)
+    async with (
+        serving(program) as web,
+        visiting(browser, web, viewport={"width": 360, "height": 740}) as page,
+    ):
+        await page.get_by_label("Question").fill("How hot is green tea?")
+        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name="Why").focus()
+        # An outline of 3 px, 2 px away, within what content-visibility paints.
+        room = """(element, around) => {
+          const [inner, outer] = [element, element.closest(around)].map((one) => one.getBoundingClientRect());
+          return Math.min(inner.left - outer.left, outer.right - inner.right);
+        }"""
+        assert await page.get_by_role("button", name="Why").evaluate(room, ".turn") >= 5
+        await page.goto(f"{web.origin}/search?q=tea")
+        hit = page.locator(".hits a").first
+        await expect(hit).to_be_visible()
+        assert await hit.evaluate(room, ".hits li") >= 5
+        assert not await scrolls_sideways(page)
+
+
 async def test_arabic_goes_from_right_to_left_and_other_text_does_not(
     browser: Browser, program: Program
 ) -> None:

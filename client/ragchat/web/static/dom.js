@@ -12,14 +12,16 @@ export function h(name, attributes = {}, ...children) {
   return element;
 }
 
+// What the elements of an answer need besides: code scrolls, also by keyboard.
+const MORE = { a: { rel: "noreferrer noopener", target: "_blank" }, pre: { tabindex: "0" } };
+
 // The nodes of `web/markup.py` as elements. `cite(n)` makes the element of a citation.
 export function build(nodes, cite) {
   return nodes.map((node) => {
     if (typeof node === "string") return document.createTextNode(node);
     const [name, attributes, ...inner] = node;
     if (name === "cite") return cite(attributes.n);
-    const more = name === "a" ? { rel: "noreferrer noopener", target: "_blank" } : {};
-    const element = h(name, { ...attributes, ...more }, ...build(inner, cite));
+    const element = h(name, { ...attributes, ...MORE[name] }, ...build(inner, cite));
     return name === "table" ? h("div", { class: "wide", tabindex: "0" }, element) : element;
   });
 }
