@@ -98,6 +98,7 @@ async def documents(site: Site, request: Request) -> dict[str, Any]:
     return {
         "documents": [_document(info, copies) for info in page.documents],
         "total": page.total,
+        "place": _folder_name(place, "", copies) if place else "",
         "cursor": page.next_cursor or "",
     }
 
@@ -165,8 +166,7 @@ def _folder_name(uri: str, place: str, copies: str) -> str:
         return " / ".join(["Dropped files", *filter(None, copy_name(uri, copies).split("/"))])
     if place or path_in(uri) is None:
         return one_line(unquote(uri.removeprefix(place).rstrip("/"))) or uri
-    name = short_uri(uri.rstrip("/"))
-    return one_line(str(path_in(uri))) if name == "." else name
+    return short_uri(uri.rstrip("/"))
 
 
 async def forget(site: Site, request: Request) -> dict[str, Any]:

@@ -250,10 +250,37 @@ async def test_documents_are_filtered_by_name_and_folder_and_come_in_pages(progr
             inner = client.get("/api/library/folders", params={"in": root["uri"]}).json()["folders"]
             assert [(one["name"], one["documents"]) for one in inner] == [("cups & more", 2), ("tea", 120)]
             assert names(client, **{"in": inner[0]["uri"]}, q="001") == ["cups & more/001.md"]
+            assert listed(client, **{"in": inner[0]["uri"]})["place"] == "cups & more"
+            assert listed(client)["place"] == ""
             assert listed(client, q="nothing of it")["total"] == 0
             assert listed(client, q="cups & more/*.md")["total"] == 2
             assert listed(client, q="#none")["total"] == 0
             assert client.get("/api/library/documents?sort=size").status_code == 400
+
+
+async def test_a_folder_that_narrows_the_list_is_named_and_left_after_a_reload(
+    browser: Browser, program: Program
+) -> None:
+    for name in ("tea/green.md", "cups/blue.md"):
+        (program.folder / name).parent.mkdir()
+        (program.folder / name).write_text(f"# {name}", encoding="utf-8")
+    program("inject", "tea", "cups")
+    async with (
+        serving(program) as web,
+        visiting(browser, web, viewport={"width": 360, "height": 800}) as page,
+    ):
+        await page.goto(web.origin + "/library")
+        await page.locator(".tree summary").click()
+        await page.get_by_role("button", name="Folders in").click()
+        await page.get_by_role("button", name="tea", exact=True).click()
+        await expect(page.get_by_text("1 of 1 document in tea")).to_be_visible()
+        await page.reload()
+        await expect(page.get_by_text("1 of 1 document in tea")).to_be_visible()
+        await page.get_by_role("button", name="All folders").press("Enter")
+        await expect(page.get_by_text("2 of 2 documents")).to_be_visible()
+        await expect(page.get_by_role("button", name="All folders")).to_have_count(0)
+        await expect(page.get_by_label("Filter")).to_be_focused()
+        await expect(page).to_have_url(web.origin + "/library")
 
 
 async def choose(page: Page, *files: tuple[str, str]) -> None:

@@ -248,6 +248,12 @@ async function documents(body, site, query) {
   const count = h("p", { role: "status" });
   const list = h("ul", { class: "documents" });
   const more = action("Show more", () => load(true), site, { hidden: true });
+  // The chosen folder may be out of sight: closed, or of an earlier visit.
+  const all = action("All folders", async () => {
+    for (const pressed of folders.querySelectorAll("[aria-pressed=true]")) pressed.setAttribute("aria-pressed", "false");
+    name.focus(); // this button goes
+    await change({ in: "" });
+  }, site, { hidden: true });
   const name = h("input", { type: "search", name: "q", value: state.q, placeholder: "Name, #tag or *.md" });
   const sort = h("select", { name: "sort" }, [["uri", "name"], ["title", "title"], ["updated_at", "last change"],
     ["added_at", "added"], ["characters", "size"]].map(([value, text]) => h("option", { value, selected: value === state.sort }, text)));
@@ -263,7 +269,9 @@ async function documents(body, site, query) {
     const first = items[0]?.querySelector("a");
     if (isMore) list.append(...items);
     else list.replaceChildren(...items);
-    count.textContent = found.total ? `${number(list.children.length)} of ${counted(found.total, "document")}` : "No document matches.";
+    const inside = found.place && ` in ${found.place}`;
+    count.textContent = found.total ? `${number(list.children.length)} of ${counted(found.total, "document")}${inside}` : `No document matches${inside}.`;
+    all.hidden = !found.place;
     if (isMore) first?.focus();
   }
   async function change(changes) {
@@ -285,7 +293,7 @@ async function documents(body, site, query) {
   const folders = h("details", { class: "tree", open: matchMedia("(min-width: 50rem)").matches }, h("summary", {}, "Folders"));
   body.append(h("div", { class: "columns" }, folders, h("section", { "aria-label": "Documents" },
     h("form", { class: "actions", role: "search", onsubmit: (event) => event.preventDefault() },
-      h("label", {}, "Filter ", name), h("label", {}, "Sort by ", sort)), count, list, more)));
+      h("label", {}, "Filter ", name), h("label", {}, "Sort by ", sort)), h("div", { class: "actions" }, count, all), list, more)));
   const showTree = async () => folders.replaceChildren(folders.firstChild, await tree(site, state, change));
   await Promise.all([load(), showTree()]);
   return { refresh: () => Promise.all([load(), showTree()]) };
