@@ -150,6 +150,8 @@ class Conversation:
         self._gone = ""
         # The last question and what was attached to it, when its turn failed or was stopped.
         self._unanswered = "", NO_ATTACHMENTS
+        # The question of a report that failed or was stopped, if nothing was asked since.
+        self.unfinished_report = ""
         # The ids of turns that are not saved.
         self.unsaved: set[str] = set()
         # Stops the answer that is being written.
@@ -301,7 +303,7 @@ class Conversation:
     @property
     def unanswered(self) -> str:
         """The last question, if it got no answer: it failed, or was stopped before its first word."""
-        return self._unanswered[0]
+        return self.unfinished_report or self._unanswered[0]
 
     def more_cards(self, count: int) -> Turn | None:
         """The last turn with `count` more of the cards found for it; None if there are no more of them."""
@@ -318,7 +320,8 @@ class Conversation:
 
     def _begin(self, session: Session) -> None:
         session.turns[:-1] = self._as_history(session.turns[:-1])
-        self.session, self._unanswered, self._images = session, ("", NO_ATTACHMENTS), ()
+        self.session, self.unfinished_report = session, ""
+        self._unanswered, self._images = ("", NO_ATTACHMENTS), ()
 
     def _as_history(self, turns: Sequence[Turn]) -> list[Turn]:
         """The turns, without the passages that can be read from the store."""
@@ -373,7 +376,7 @@ class Conversation:
         question = question.strip()
         if not question:
             raise EmptyQuestion
-        self._unanswered = question, attached
+        self._unanswered, self.unfinished_report = (question, attached), ""
         session = self.session
         if self._gone:
             emit(Notice(f"The notebook {self._gone} is gone: all documents are asked."))
@@ -448,6 +451,7 @@ class Conversation:
         question = question.strip() or await anyio.to_thread.run_sync(last_question, folder, documents)
         if not question:
             raise NothingToResume
+        self.unfinished_report = question
         model = await self.ready_model(emit)  # It bounds the limits.
         context = ResearchContext(
             self.scope.searched,
@@ -484,7 +488,7 @@ class Conversation:
         """Add a turn to a session, and save it as `save_mode` says."""
         session.turns = [*self._as_history(history), turn]
         session.title = session.title or session_title(turn.question)
-        self._unanswered, self._images = ("", NO_ATTACHMENTS), ()
+        self._unanswered, self._images, self.unfinished_report = ("", NO_ATTACHMENTS), (), ""
         self.unsaved.add(turn.turn_id)
         if self.save_mode is SaveMode.NOTHING:
             return

@@ -52,6 +52,32 @@ def test_a_research_is_stopped_goes_on_and_is_stored_if_the_user_says_so(tmp_pat
             chat.wait_for_end()
 
 
+def test_retry_after_a_stopped_research_goes_on_with_it_and_leaves_the_answer_before(tmp_path: Path) -> None:
+    held = Reply(REPORT, hold_after=1)
+    rules = {pattern: held if reply.text == REPORT else reply for pattern, reply in script().items()}
+    with OpenAIServer(rules={"What is tea": Reply("Leaves."), **rules}) as server:
+        ragchat = program(tmp_path, server)
+        variables = {**ragchat.variables, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+        with Terminal([RAGCHAT], variables, ragchat.folder) as chat:
+            chat.wait_for("2 documents")
+            chat.enter("What is tea?")
+            chat.wait_for("Leaves")
+            chat.enter(f"/research {QUESTION}")
+            assert held.reached.wait(LONGEST_SECONDS)
+            chat.type(CTRL_C)
+            chat.wait_for(r"\(stopped\)")
+            held.go.set()
+            chat.enter("/retry")
+            chat.wait_for("Going on with the research that was stopped: 2 findings kept.")
+            chat.wait_for(r"Store the report in memory\? \[y/N\]")
+            chat.press("n\r")
+            chat.enter("/export talk.md")
+            chat.wait_for("Wrote talk.md")
+            chat.press(CTRL_D)
+            chat.wait_for_end()
+        assert "Leaves." in (ragchat.folder / "talk.md").read_text(encoding="utf-8")
+
+
 def test_a_tool_that_a_research_wants_to_call_is_allowed_by_the_user(tmp_path: Path) -> None:
     replies = [
         Reply('{"questions": []}'),

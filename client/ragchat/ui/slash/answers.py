@@ -95,7 +95,11 @@ async def reasoning(context: ChatContext, argument: str) -> None:
 
 
 async def retry(context: ChatContext, _: str) -> None:
-    await context.answer(partial(context.conversation.retry, approve=context.approve))
+    """Ask the last question again, or go on with its report."""
+    if question := context.conversation.unfinished_report:
+        await research(context, question)
+    else:
+        await context.answer(partial(context.conversation.retry, approve=context.approve))
 
 
 async def copy(context: ChatContext, _: str) -> None:
