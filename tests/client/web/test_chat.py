@@ -602,7 +602,8 @@ async def test_a_document_is_asked_alone_from_where_it_is_read(browser: Browser,
 
 
 async def test_on_a_phone_commands_show_what_they_chose(browser: Browser, program: Program) -> None:
-    program("inject", "-", "--uri", "tea.md", stdin=TEA)
+    name = f"{'tea' * 30}.md"
+    program("inject", "-", "--uri", name, stdin=TEA)
     slow = Reply("One two three.", hold_after=2)
     with OpenAIServer([slow]) as model:
         async with (
@@ -610,15 +611,21 @@ async def test_on_a_phone_commands_show_what_they_chose(browser: Browser, progra
             visiting(browser, web, viewport={"width": 360, "height": 740}) as page,
         ):
             question, options = page.get_by_label("Question"), page.locator(".options summary")
-            await question.fill("/in tea.md")
+            await question.fill(f"/in {name}")
             await question.press("Enter")
-            await expect(options).to_have_text("Options: only tea.md")
+            await expect(options).to_have_text(f"Options: only {name}")
+            assert not await scrolls_sideways(page)
             await question.fill("/in *")
             await question.press("Enter")
             await expect(options).to_have_text("Options")
+            await question.fill("/model auto")
+            await question.press("Enter")
+            await expect(page.get_by_label("Model")).to_be_visible()
+            await options.click()
             await question.fill("/model")
             await question.press("Enter")
             await expect(page.get_by_label("Model")).to_be_focused()
+            await page.get_by_label("Model").select_option("")
             await options.click()
             await question.fill("/research")
             await question.press("Enter")

@@ -100,7 +100,8 @@ export async function show(main, { params, query, signal, navigate }) {
   }
 
   async function choose(name) {
-    if (!name) return (options.open = true, model.focus());
+    options.open = true;
+    if (!name) return model.focus();
     await listed; // A server of models that is gone takes a while.
     const names = [...model.options].map((one) => one.value).filter(Boolean);
     if (!names.includes(name)) throw { message: `There is no model ${name}.`, hint: names.length ? `There are ${names.join(", ")}.` : "" };
