@@ -639,23 +639,22 @@ async def test_on_a_phone_commands_show_what_they_chose(browser: Browser, progra
             await expect(page.get_by_role("button", name="Retry")).to_be_visible()
 
 
-async def test_a_file_that_is_dropped_on_the_chat_leads_to_the_library(
+async def test_a_file_that_is_dropped_on_the_chat_leads_to_the_library_and_text_stays_text(
     browser: Browser, program: Program
 ) -> None:
+    program("inject", "-", "--uri", "tea.md", stdin=TEA)
+    dragging = """(element, item) => ["dragover", "drop"].map((kind) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(...item ?? [new File(["tea"], "tea.md")]);
+      return element.dispatchEvent(new DragEvent(kind, { dataTransfer, bubbles: true, cancelable: true }));
+    })"""
+    text = ["tea", "text/plain"]
     async with serving(program) as web, visiting(browser, web) as page:
         await page.get_by_label("Question").fill("What is tea?")
-        for kind in ("dragover", "drop"):
-            is_refused = await page.get_by_label("Question").evaluate(
-                """(element, kind) => {
-                  const dataTransfer = new DataTransfer();
-                  dataTransfer.items.add(new File(["tea"], "tea.md"));
-                  const options = { dataTransfer, bubbles: true, cancelable: true };
-                  return !element.dispatchEvent(new DragEvent(kind, options));
-                }""",
-                kind,
-            )
-            assert is_refused
+        assert await page.get_by_label("Question").evaluate(dragging, text) == [True, True]
+        assert await page.get_by_label("Question").evaluate(dragging) == [False, False]
         await expect(page.get_by_role("region", name="Load files")).to_contain_text("Drop files")
+        assert await page.get_by_label("Filter").evaluate(dragging, text) == [True, True]
         await page.go_back()
         await expect(page.get_by_label("Question")).to_have_value("What is tea?")
 

@@ -149,16 +149,14 @@ function loading(site) {
       h("button", { type: "button", onclick: () => folder.click() }, "Choose a folder"),
       files, folder),
     sending, jobs);
-  // Anywhere on the page: a file that misses the zone would otherwise replace the page.
+  // Anywhere on the page, not only in the zone.
   window.addEventListener("dragover", (event) => {
-    event.preventDefault();
-    zone.classList.add("over");
+    if (event.dataTransfer.types.includes("Files")) zone.classList.add("over");
   }, { signal: site.signal });
   window.addEventListener("dragleave", (event) => event.relatedTarget ?? zone.classList.remove("over"), { signal: site.signal });
   window.addEventListener("drop", async (event) => {
-    event.preventDefault();
     zone.classList.remove("over");
-    if (zone.hidden) return;
+    if (zone.hidden || !event.dataTransfer.types.includes("Files")) return;
     const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
     const found = [];
     try {
