@@ -75,7 +75,7 @@ async def verify(site: Site, tell: Tell) -> None:
 
 async def documents(site: Site, request: Request) -> dict[str, Any]:
     """A page: `?q=` a part of a name, `#tag`, or as for `ragchat memory ls`; `?in=` a folder; `?sort=`,
-    `?descending=1`, `?cursor=`.
+    `?descending=1`, `?cursor=`. Its `folder` is the name of the one asked for, "" for all.
     """
     asked = request.query_params
     sort, descending = asked.get("sort", "uri"), asked.get("descending") == "1"
@@ -98,7 +98,7 @@ async def documents(site: Site, request: Request) -> dict[str, Any]:
     return {
         "documents": [_document(info, copies) for info in page.documents],
         "total": page.total,
-        "place": _folder_name(place, "", copies) if place else "",
+        "folder": _folder_name(place, "", copies) if place else "",
         "cursor": page.next_cursor or "",
     }
 

@@ -250,8 +250,8 @@ async def test_documents_are_filtered_by_name_and_folder_and_come_in_pages(progr
             inner = client.get("/api/library/folders", params={"in": root["uri"]}).json()["folders"]
             assert [(one["name"], one["documents"]) for one in inner] == [("cups & more", 2), ("tea", 120)]
             assert names(client, **{"in": inner[0]["uri"]}, q="001") == ["cups & more/001.md"]
-            assert listed(client, **{"in": inner[0]["uri"]})["place"] == "cups & more"
-            assert listed(client)["place"] == ""
+            assert listed(client, **{"in": inner[0]["uri"]})["folder"] == "cups & more"
+            assert listed(client)["folder"] == ""
             assert listed(client, q="nothing of it")["total"] == 0
             assert listed(client, q="cups & more/*.md")["total"] == 2
             assert listed(client, q="#none")["total"] == 0
@@ -276,6 +276,9 @@ async def test_a_folder_that_narrows_the_list_is_named_and_left_after_a_reload(
         await expect(page.get_by_text("1 of 1 document in tea")).to_be_visible()
         await page.reload()
         await expect(page.get_by_text("1 of 1 document in tea")).to_be_visible()
+        await page.get_by_label("Filter").fill("blue")
+        await expect(page.get_by_text("No document in tea matches.")).to_be_visible()
+        await page.get_by_label("Filter").fill("")
         await page.get_by_role("button", name="All folders").press("Enter")
         await expect(page.get_by_text("2 of 2 documents")).to_be_visible()
         await expect(page.get_by_role("button", name="All folders")).to_have_count(0)

@@ -267,9 +267,9 @@ async function documents(body, site, query) {
     const first = items[0]?.querySelector("a");
     if (isMore) list.append(...items);
     else list.replaceChildren(...items);
-    const inside = found.place && ` in ${found.place}`;
-    count.textContent = found.total ? `${number(list.children.length)} of ${counted(found.total, "document")}${inside}` : `No document matches${inside}.`;
-    all.hidden = !found.place;
+    const inside = found.folder && ` in ${found.folder}`;
+    count.textContent = found.total ? `${number(list.children.length)} of ${counted(found.total, "document")}${inside}` : `No document${inside} matches.`;
+    all.hidden = !found.folder;
     if (isMore) first?.focus();
   }
   async function change(changes) {
