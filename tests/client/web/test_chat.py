@@ -164,8 +164,11 @@ async def test_a_table_of_a_passage_is_a_table_and_copied_as_it_was_written(
         await axe(page)
 
 
-async def test_long_code_of_an_answer_is_scrolled_by_keyboard(browser: Browser, program: Program) -> None:
-    with OpenAIServer([Reply(f"```python\nprint({'1 + ' * 40}1)\n```")]) as model:
+async def test_long_code_of_an_answer_is_scrolled_by_keyboard_and_reasoning_has_lines(
+    browser: Browser, program: Program
+) -> None:
+    reply = Reply(f"```python\nprint({'1 + ' * 40}1)\n```", reasoning="One and one is two. " * 20)
+    with OpenAIServer([reply]) as model:
         async with (
             serving(with_model(program, model)) as web,
             visiting(browser, web, viewport={"width": 360, "height": 740}) as page,
@@ -177,6 +180,9 @@ async def test_long_code_of_an_answer_is_scrolled_by_keyboard(browser: Browser, 
             await code.focus()
             await page.keyboard.press("ArrowRight")
             await page.wait_for_function("(code) => code.scrollLeft > 0", arg=await code.element_handle())
+            await page.get_by_text("Reasoning").click()
+            reasoning = page.locator(".turn > details pre")
+            assert await reasoning.evaluate("(text) => text.scrollWidth <= text.clientWidth")
             await axe(page)
 
 
