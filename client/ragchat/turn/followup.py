@@ -25,6 +25,7 @@ from ragchat.grounding.words import (
     words,
 )
 from ragchat.turn.small_talk import small_talk
+from ragchat.turn.topics import topic_of
 from ragchat.turn.types import Turn
 from ragcommon.text.rules import MAX_QUERY_CHARACTERS, query_part
 from ragconfig.settings import packaged
@@ -60,12 +61,12 @@ CARRIED_WORDS = 12
 
 
 def question_of(message: str, history: Sequence[Turn]) -> str:
-    """The question that a message asks, without small talk before it.
+    """The question that a message asks, without small talk before it; the topic of one for all about it.
 
     A correction of the last question has that question before it, without what it replaces, and the number of
     a source becomes its title.
     """
-    question = _without_small_talk(message)
+    question = topic_of(_without_small_talk(message))
     if not history:
         return question
     correction = _CORRECTION.match(message)

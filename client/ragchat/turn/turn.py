@@ -30,6 +30,7 @@ from ragchat.turn.retrieval import Memory, Retrieval, retrieve
 from ragchat.turn.rewriting import Rewriting, rewrite, search_again, standalone
 from ragchat.turn.rounds import Answerer
 from ragchat.turn.small_talk import is_searched_first, small_talk
+from ragchat.turn.topics import topic_of
 from ragchat.turn.types import Trace, Turn
 from ragcommon.text.rules import with_words_replaced
 
@@ -130,8 +131,8 @@ class _OngoingTurn:
         history = self._history
         seconds = 0.0 if small_talk(question) else self._limits.rewrite_seconds
         followup = await self._standalone(question, answerer, seconds)
-        asked = next(iter(followup.wordings), question)
-        query = asked if followup.wordings else search_text(question, history)
+        asked = next(iter(followup.wordings), topic_of(question))
+        query = asked if followup.wordings else search_text(asked, history)
         retrieval = await self._retrieve(asked, query, is_needed=False)
         if retrieval.empty:
             self.emit(Notice(EMPTY_MEMORY))

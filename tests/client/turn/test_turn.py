@@ -510,6 +510,16 @@ async def test_a_follow_up_is_searched_with_what_came_before() -> None:
     assert memory.asked == ["and why? colour sky"]
 
 
+async def test_of_a_request_for_what_notes_say_only_the_topic_is_searched_for() -> None:
+    request, memory = "What did I write about the sky?", ListMemory([SKY])
+    offline, _ = await offline_turn(request, memory)
+    answered, _, server = await model_turn(request, memory, Reply("It is blue [1]."))
+    assert memory.asked == ["the sky", "the sky"]
+    assert (offline.question, offline.answer.grounded, offline.answer.missing) == (request, True, [])
+    assert request in server.requests[0]["messages"][-1]["content"]
+    assert answered.answer.grounded
+
+
 LIDO = hit("The lido has 140 lockers.", chunk_id=4)
 BINS = hit("Glass goes to the bottle banks in Market Square.", chunk_id=5)
 
