@@ -25,7 +25,7 @@ from ragcommon.files.uris import path_of
 from ragcommon.sqlite.wal import companions, identity
 from ragconfig.home import user_path
 from ragconfig.keys import HTTP_TOKEN, WEB_TOKEN
-from ragmemory.files.formats.detection import EARLIER_PAGES, GENERATED, HIDDEN, IMAGE, SECRETS, module_for
+from ragmemory.files.formats.detection import GENERATED, HIDDEN, IMAGE, OF_LOGSEQ, SECRETS, module_for
 from ragmemory.files.formats.image import NOT_READ
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
@@ -300,7 +300,7 @@ def _is_hidden(path: Path, memory: Path | None) -> bool:
 
 
 def _has_hidden_name(path: Path) -> bool:
-    return path.name.startswith(HIDDEN) or path.parts[-2:] in EARLIER_PAGES
+    return path.name.startswith(HIDDEN) or path.parts[-2:] in OF_LOGSEQ
 
 
 def _unreadable(ignored: Gitignore) -> Iterator[FileOutcome]:

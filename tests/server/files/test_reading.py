@@ -44,6 +44,14 @@ def test_the_front_matter_of_markdown_states_title_and_tags(tags: str, expected:
     assert read(Path("a.md"), b"# Worms\n---\ntitle: x\n---\n").title == "Worms"
 
 
+def test_the_properties_of_a_page_of_logseq_state_title_and_tags() -> None:
+    text = "alias:: worms\ntitle:: Soil / Clay\ntags:: #soil, [[red clay]]\n\n- Dig.\n- tags:: wet\n"
+    found = read(Path("Soil___Clay.md"), text.encode())
+    assert (found.title, found.tags, found.text) == ("Soil / Clay", ["soil", "red clay"], text)
+    assert read(Path("a.md"), b"tags:: soil\n- not a tag\n").tags == ["soil"]
+    assert read(Path("a.md"), b"- Dig.\ntags:: soil\n").tags == []
+
+
 @pytest.mark.parametrize(
     ("name", "text", "media_type"),
     [

@@ -47,9 +47,10 @@ def test_hidden_entries_of_a_folder_are_left_out(tmp_path: Path) -> None:
     assert not found.refusals
 
 
-def test_earlier_versions_that_logseq_keeps_are_left_out_unless_they_are_named(tmp_path: Path) -> None:
+def test_what_logseq_keeps_for_itself_is_left_out_unless_it_is_named(tmp_path: Path) -> None:
     old = "logseq/bak/pages/Bees/2024-05-01T10_11_12.123Z.Desktop.md"
     write(tmp_path, {"pages/Bees.md": "x", old: "x", "logseq/version-files/base/a.md": "x", "bak/b.md": "x"})
+    write(tmp_path, {"logseq/config.edn": "x", "logseq/custom.css": "x"})
     assert names(find_files([tmp_path]), tmp_path) == ["bak/b.md", "pages/Bees.md"]
     assert not is_walked(tmp_path, tmp_path / old)
     assert names(find_files([tmp_path / "logseq/bak"]), tmp_path) == [old]
@@ -91,7 +92,9 @@ def test_files_of_keys_and_passwords_are_read_only_if_they_are_named(tmp_path: P
 
 
 def test_files_that_are_made_from_others_are_read_only_if_they_are_named(tmp_path: Path) -> None:
-    made = ("app.min.js", "site-min.css", "app.js.map", "Cargo.lock", "go.sum", "package-lock.json")
+    for_browsers = ("app.min.js", "site-min.css", "app.js.map")
+    lists = ("Cargo.lock", "go.sum", "package-lock.json", "pages-metadata.edn", "wax_1688157093843_0.edn")
+    made = (*for_browsers, *lists)
     written = ["admin.js", "go.mod", "lock.md", "map.js", "min.css", "package.json"]
     write(tmp_path, dict.fromkeys((*made, *written), "x"))
     found = find_files([tmp_path])

@@ -50,19 +50,21 @@ _MODULES = {
 TEXT, IMAGE = "text", "image"
 # How the names of files begin that folders and archives hide; the last are those that Office has open.
 HIDDEN = (".", "~$")
-# Where Logseq keeps earlier versions of pages. It does not read them itself.
-EARLIER_PAGES = frozenset((("logseq", "bak"), ("logseq", "version-files")))
+# What Logseq keeps in its own folder: earlier versions of pages, which it does not read itself, and settings.
+_OWN = ("bak", "version-files", "config.edn", "custom.css", "custom.js", "export.css", "metadata.edn")
+OF_LOGSEQ = frozenset(("logseq", name) for name in _OWN)
 # Files in which programs keep keys and passwords. They are read only if the user names them.
 SECRETS = re.compile(
     r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|ssh_host_\w+_key|g?shadow-?|htpasswd|.+\.tfstate(?:\.backup)?"
     r"|.+\.(?:env|pem|key|ppk|pfx|p12|jks|keystore|keytab|kdbx?)",
     re.IGNORECASE,
 )
-# Files that programs make from others: for a web browser, and lists of packages with their checksums.
+# Files that programs make from others: for a web browser, and lists of packages, pages or highlights.
 # They have no prose, and many chunks.
 GENERATED = re.compile(
     r".+[.-]min\.(?:[cm]?js|css)|.+\.(?:js|css)\.map"
-    r"|.+\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum",
+    r"|.+\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum"
+    r"|(?:pages-metadata|graphs-txid|srs-of-matrix|.+_\d{13}_\d+)\.edn",
     re.IGNORECASE,
 )
 # Binary formats, which are recognised by their first bytes.

@@ -20,7 +20,7 @@ from ragcommon.files.safe_open import too_large
 from ragcommon.text.rules import MARKDOWN_NAMES
 from ragmemory.files.formats.archives import MAX_BYTES, MAX_MEMBERS
 from ragmemory.files.formats.csv_table import DELIMITERS, as_table
-from ragmemory.files.formats.detection import EARLIER_PAGES, HIDDEN, IMAGE, SECRETS, TEXT, module_for, read
+from ragmemory.files.formats.detection import HIDDEN, IMAGE, OF_LOGSEQ, SECRETS, TEXT, module_for, read
 from ragmemory.files.formats.file_text import (
     FileText,
     TextBuilder,
@@ -150,4 +150,4 @@ def is_hidden(path: PurePosixPath) -> bool:
     """Whether a file in an archive is passed over in silence, as in folders."""
     parts = path.parts
     is_named_so = any((part.startswith(HIDDEN) and part != "..") or part == METADATA for part in parts)
-    return is_named_so or not EARLIER_PAGES.isdisjoint(pairwise(parts))
+    return is_named_so or not OF_LOGSEQ.isdisjoint(pairwise(parts))

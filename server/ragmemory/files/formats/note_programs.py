@@ -1,8 +1,8 @@
 """Markdown without what programs for notes keep in it for themselves; the number of lines stays the same.
 
 Joplin appends a record to each note, and writes records of notebooks and tags; Excalidraw keeps drawings as
-data; Logseq writes identifiers, states and clocks of blocks; Notion writes identifiers into links; others
-write elements of HTML for styles and anchors.
+data; Logseq writes identifiers, states and clocks of blocks, and what highlights look like; Notion writes
+identifiers into links; others write elements of HTML for styles and anchors.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ CODE = (
     r"(?P<code>^[ \t]*(?:- )?(?P<fence>`{3,}+(?!.*`)|~{3,}+)[\s\S]*?(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)"
     r"|(?<!`)(?P<ticks>`++)[^`\n]+(?P=ticks))|"
 )
-LOGSEQ_MARKS = ("id:: ", "collapsed:: ", ":LOGBOOK:")
+LOGSEQ_MARKS = ("id:: ", "collapsed:: ", ":LOGBOOK:", "ls-type:: ")
 LOGSEQ = re.compile(
     CODE + r"^[ \t]+(?:id:: [0-9a-f]{8}-[0-9a-f-]{27}|collapsed:: (?:true|false)"
+    r"|ls-type:: annotation|hl-(?:color|stamp|type):: \w+"
     r"|:LOGBOOK:\n(?:[ \t]+CLOCK:.*\n)*[ \t]+:END:)$",
     re.MULTILINE,
 )

@@ -28,8 +28,10 @@ OVERSTRUCK = re.compile("[^\n]\x08|\x1b\\[[\\d;]*[mK]")
 ASCIIDOC = re.compile(r"^\[\[[\w.:-]+(?:,[^]|\n]*)?\]\]\n={1,6}[ \t]+\S.*(?<!=)$", re.MULTILINE)
 IMAGE_DATA = re.compile(r"(\bdata:image/[\w.+-]+)(?:;[\w.=-]+)*;base64,[\w+/=%-]+", re.ASCII)
 KEY = re.compile(r"\s*-----BEGIN (?:[A-Z]+ ){0,2}PRIVATE KEY(?: BLOCK)?-----")
-# The forms of YAML that programs for notes write: a value, or a list in one line or several.
-STATED = re.compile(r"^(title|tags):[ \t]*+(?![>|])(.*(?:\n[ \t]*- .*)*)", re.MULTILINE)
+# The forms of YAML that programs for notes write: a value, or a list in one line or several. Logseq has the
+# properties of a page in lines of their own instead.
+STATED = re.compile(r"^(title|tags)::?[ \t]*+(?![>|])(.*(?:\n[ \t]*- .*)*)", re.MULTILINE)
+PROPERTIES = re.compile(r"((?:[\w-]+::.*(?:\n|\Z))+)")
 
 
 def read(path: Path, data: bytes) -> FileText:
@@ -83,8 +85,8 @@ def _stated(suffix: str, text: str) -> tuple[str, list[str]]:
     """
     if suffix not in MARKDOWN_NAMES:
         return "", []
-    front = FRONT_MATTER.match(text)
+    front = FRONT_MATTER.match(text) or PROPERTIES.match(text)
     stated = {name: value.rstrip() for name, value in STATED.findall(front[1])} if front else {}
     title = stated.get("title", "").strip("\"'") or leading_heading(text[front.end() if front else 0 :])
     tags = re.split(r"\n[ \t]*- |,", stated.get("tags", "").strip("[]"))
-    return title, [*filter(None, (tag.strip(" \t\"'#") for tag in tags))]
+    return title, [*filter(None, (tag.strip(" \t\"'#[]") for tag in tags))]

@@ -102,6 +102,8 @@ def test_properties_of_blocks_that_logseq_writes_are_blank_lines() -> None:
     )
     found = read(Path("Bees.md"), outline.encode()).text
     assert found == "- Hive A\n\n\n\t- queen:: yellow\n- DONE acid\n\n\n\n- id:: mine\n"
+    marked = "- Wax\n  ls-type:: annotation\n  hl-page:: 4\n  hl-color:: yellow\n  hl-stamp:: 1688157093843\n"
+    assert read(Path("hls__wax.md"), marked.encode()).text == "- Wax\n\n  hl-page:: 4\n\n\n"
     clock = "- TODO order\n\t:LOGBOOK:\n\tCLOCK: [2024-05-03 Fri 09:15:02]\n\t:END:\n"
     assert read(Path("2024_05_03.md"), clock.encode()).text == "- TODO order\n\n\n\n"
     assert read(Path("bees.txt"), outline.encode()).text == outline
