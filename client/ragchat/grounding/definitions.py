@@ -35,7 +35,7 @@ _SUBJECT = (
 )
 # What makes it a definition: a verb, or as in dictionaries and manuals a colon, a dash, or `RANK, n.`
 _VERB = (
-    r"(?:[:–—]_?[^\w\s]{0,3}\s|\.[*_]{1,3}\s|\s--?\s|,\s\w{1,3}\.\s"
+    r"(?:[:–—]_?[^\w\s]{0,3}\s|\.[*_]{1,3}\s|(?<=\S)[^\S\n]{1,20}--?\s|,\s\w{1,3}\.\s"
     rf"|\b(?:{_PHRASES['defines']})|{_PHRASES['defines_unspaced']})(?!\S{{0,20}}://)"
 )
 _CALLED = (

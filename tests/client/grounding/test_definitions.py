@@ -70,6 +70,8 @@ def test_a_text_defines_a_term(question: str, text: str) -> None:
         "If a hunk is moved, the patch fails.",
         "The hunk is moved.",
         "A hunk is not applied twice.",
+        "- via [[hunk]]\n- the next item",
+        "- Hunk\n\t- an item of it",
         "A hunk is rejected if it does not fit.",
         "A large hunk is split.",
         "A hunk is very often rejected.",
