@@ -103,6 +103,8 @@ def test_the_first_question_is_searched_as_it_is() -> None:
         ("Was war am 3. März 2025?", "2025-03-03"),
         ("What did I do on March 3, 2025?", "2025-03-03"),
         ("le 14 février 2025", "2025-02-14"),
+        ("14 de julho de 2025", "2025-07-14"),
+        ("il 14 luglio 2025", "2025-07-14"),
         ("notes of 9.1.2025", "2025-01-09"),
         ("notes of ９/９/２０２５", "2025-09-09"),
         ("notes of 3/4/2025", "2025-04-03 2025-03-04"),
