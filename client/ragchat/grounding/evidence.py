@@ -164,8 +164,8 @@ def _piece(span: Span, text: str, question: Question, matches: Matches) -> Piece
 
 def names_of(hit: Hit) -> str:
     """The title and the headings of a passage, and the name of its file."""
-    file = re.sub(r"(?:(?<!\d)-|-(?!\d)|[^\w-]|_)+", " ", PurePosixPath(unquote(urlsplit(hit.uri).path)).stem)
-    return f"{hit.title} {hit.heading} {file}"
+    path = PurePosixPath(unquote(urlsplit(hit.uri).path.replace("_", "-")))  # 2023_07_08 is a day
+    return f"{hit.title} {hit.heading} " + re.sub(r"(?:(?<!\d)-|-(?!\d)|[^\w-])+", " ", path.stem)
 
 
 def _above_rows(hit: Hit) -> str:

@@ -14,8 +14,9 @@ from ragchat.errors import RagChatError
 from ragchat.grounding.definitions import THE, asked_term
 from ragchat.grounding.evidence import Evidence
 from ragchat.grounding.words import content_words
-from ragchat.offline.views import name_terms
+from ragchat.offline.views import bare, name_terms
 from ragchat.offline.windows import SIZES, Window
+from ragchat.turn.days import note_of_day
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.uris import exact_glob
@@ -38,24 +39,36 @@ _PATTERNS = [
 async def with_beginning(
     retrieval: Retrieval, question: str, memory: Memory, limits: RetrievalLimits
 ) -> Retrieval:
-    """Add the first passage of the document that a question is about, if other passages of it were found."""
+    """Add the first passage of the document that a question is about, if other passages of it were found, and
+    the beginning of the note of a day that it asks about."""
     hits = [candidate.hit for candidate in retrieval.candidates]
-    if (best := _best_named(question, hits)) is None:
-        return retrieval
-    if (first := _first_of(best, hits, 1)) is not None:
-        return replace(retrieval, beginning=first.chunk_id)
     try:
         with anyio.fail_after(limits.seconds):
+            noted = await note_of_day(question, memory)
+            if (best := noted or _best_named(question, hits)) is None:
+                return retrieval
+            if noted is None and (first := _first_of(best, hits, 1)) is not None:
+                return replace(retrieval, beginning=first.chunk_id)
             part = await memory.part(best.document_id, 1, None, "", SEARCHED)
             found = await memory.query(part.text[:SEARCHED], FOUND, {"uri": exact_glob(best.uri)})
     except (RagChatError, TimeoutError):
         return retrieval
     if (first := _first_of(best, found.hits, part.end_line)) is None:
         return retrieval
+    if noted is not None:
+        first = _longer(first, part.text)
     first = with_changes(first, rank=best.rank, score=best.score)
     added = Candidate(first, True, "the beginning of the document that the question names")
     others = [one for one in retrieval.candidates if one.hit.chunk_id != first.chunk_id]
-    return replace(retrieval, candidates=[added, *others], beginning=first.chunk_id)
+    shown = replace(retrieval, candidates=[added, *others], beginning=first.chunk_id)
+    return replace(shown, of_day=noted is not None)
+
+
+def _longer(first: Hit, text: str) -> Hit:
+    """A hit of the first passage with as much of its note as a card shows."""
+    text = text if len(text) <= SIZES[0] else text[: text.rfind("\n", 0, SIZES[0]) + 1] or first.text
+    lines = text.rstrip().count("\n")
+    return with_changes(first, text=text, start_line=1, end_line=1 + lines, heading="", headings=[])
 
 
 def with_beginning_first(windows: Sequence[Window], beginning: int) -> list[Window]:
@@ -91,10 +104,11 @@ def _asked(question: str) -> str:
 
 
 def _best_named(question: str, hits: Sequence[Hit]) -> Hit | None:
-    """The best hit of the document whose name is most like what the question is about."""
-    term = name_terms(_asked(question)) or {*asked_term(question)} - {THE}
-    best = max(hits, key=lambda hit: _share(term, hit), default=None) if term else None
-    return best if best and _share(term, best) >= MIN_SHARE else None
+    """The best hit of the document whose name is most like what the question is about, or the question."""
+    terms = [name_terms(_asked(question)) or {*asked_term(question)} - {THE}, name_terms(bare(question))]
+    shares = {hit.chunk_id: max(_share(term, hit) for term in terms) for hit in hits}
+    best = max(hits, key=lambda hit: shares[hit.chunk_id], default=None)
+    return best if best and shares[best.chunk_id] >= MIN_SHARE else None
 
 
 def _share(term: Set[str], hit: Hit) -> float:

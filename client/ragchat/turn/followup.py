@@ -174,17 +174,22 @@ def refers_back(question: str, history: Sequence[Turn]) -> bool:
 
 
 def _iso_dates(text: str) -> list[str]:
-    """The days, as 2025-03-09, and months that a text names with their year. Of 9/3/2025, both readings."""
+    """The days and months that a text names with their year, as 2025-03-09, except those that it has so."""
     text = folded(text)
-    found = [day for date in DATE.finditer(text) for day in _days(date)]
     months = _MONTH.findall(DATE.sub(" ", text))
-    found += [f"{year}-{MONTHS[word]:02}" for word, year in months if word in MONTHS]
+    found = [*days_in(text), *(f"{year}-{MONTHS[word]:02}" for word, year in months if word in MONTHS)]
     return [date for date in dict.fromkeys(found) if date not in text]
+
+
+def days_in(text: str) -> list[str]:
+    """The days that a text names with their year, as 2025-03-09. Of 9/3/2025, both readings."""
+    return [day for date in DATE.finditer(folded(text)) for day in _days(date)]
 
 
 def _days(date: re.Match[str]) -> Iterator[str]:
     month = next((MONTHS[word] for word in re.findall(r"[^\W\d_]+", date[0]) if word in MONTHS), 0)
-    first, *others = map(int, re.findall(r"\d+", date[0]))
+    numbers = [int(digits) for digits in re.findall(r"\d+", date[0])]
+    first, *others = reversed(numbers) if numbers[0] > 999 else numbers
     if not others or others[-1] < 1000:
         return
     readings = [(first, month or others[0])]

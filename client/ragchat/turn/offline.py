@@ -76,7 +76,10 @@ async def answer_offline(
             ordered = [await _with_replies(best, memory, limits), *others]
         windows, others = chosen(ordered)
         further = [window for window in others if window.hit.score >= ON_TOPIC_SCORE]
-    judged = _of_shown(judged, grounding.question, windows)
+    if retrieval.of_day:  # Whatever a note says, it is that of the day.
+        judged = replace(judged, state=Closeness.GROUNDED, missing=[])
+    else:
+        judged = _of_shown(judged, grounding.question, windows)
     return answer_with(windows, further, retrieval.candidates, judged)
 
 

@@ -48,6 +48,7 @@ class Retrieval:
     weights: Mapping[str, float] = field(default_factory=dict)  # of its content words, by rarity in memory
     failure: RagChatError | None = None  # why memory did not answer
     beginning: int = 0  # the chunk with the beginning of the document that is asked about
+    of_day: bool = False  # that document is the note of the day that is asked about
 
 
 async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retrieval:

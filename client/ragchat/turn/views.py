@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -25,6 +25,7 @@ from ragchat.offline.answer import markdown, markdown_of
 from ragchat.offline.cards import ELLIPSIS
 from ragchat.offline.views import (
     MAX_ENTRIES,
+    MAX_POINT,
     OutlineEntry,
     all_of_list,
     asks_for_list,
@@ -40,6 +41,7 @@ from ragchat.offline.views import (
     outline,
     readable,
 )
+from ragchat.turn.days import day_of, notes_of_period
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
@@ -62,6 +64,10 @@ NAMED_DOCUMENTS = 50
 _FILE = packaged("views.toml")
 ASKING = frozenset(index_terms(_FILE["asking"]))
 COMPARING = re.compile(_FILE["comparing"], re.IGNORECASE)
+TAGGED = re.compile(_FILE["tagged"].format(**_FILE["names"]), re.IGNORECASE)
+MAX_TAGGED = 40
+# A line with three words, which is no heading, front matter, property or open checkbox.
+TELLING = re.compile(r"\s*(?:[-*+>] )?(?!\[ \]|#+ |[\w-]+::? |\W*$)(?:\S*\w\S*\s+){2}\S*\w")
 MAX_CHUNKS = 100  # of a document, for the chunk ids of citations; memory returns no more at once
 
 
@@ -71,6 +77,10 @@ async def view_of(
     """The answer; None for other questions, without such a structure, or if memory fails."""
     try:
         with anyio.fail_after(limits.seconds):
+            if tagged := await _tagged(question, retrieval, memory):
+                return tagged
+            if period := await _period(question, retrieval, memory):
+                return period
             compares = COMPARING.search(question) is not None
             if asks_for_list(question):
                 return await _list(grounding.evidence, retrieval, memory, is_whole=compares)
@@ -80,6 +90,42 @@ async def view_of(
             return await _outline(question, retrieval, memory)
     except (RagChatError, TimeoutError):
         return None
+
+
+async def _tagged(question: str, retrieval: Retrieval, memory: Memory) -> Answer | None:
+    """The documents with the tag that a question names."""
+    if (found := TAGGED.fullmatch(question)) is None:
+        return None
+    for tag in dict.fromkeys((found["tag"], found["tag"].lower(), found["tag"].capitalize())):
+        page = await memory.documents(MAX_TAGGED, {"tags": tag})
+        if not page.total:
+            continue
+        own = {hit.document_id: hit for hit in (await memory.query(tag, MAX_CHUNKS, {"tags": tag})).hits}
+        lines, hits = list[str](), list[Hit]()
+        names = short_names([(one.uri, one.title) for one in page.documents])
+        for document, name in zip(page.documents, names, strict=True):
+            hits += [own[document.document_id]] if document.document_id in own else []
+            lines.append(f"- {name}" + f" [{len(hits)}]" * (document.document_id in own))
+        lines += [f"- {ELLIPSIS} {page.total - len(names):,} more"] * (page.total > len(names))
+        count = "1 document is" if page.total == 1 else f"{page.total:,} documents are"
+        citations = [Citation.of(n, hit, "") for n, hit in enumerate(hits, 1)]
+        return _answer("\n".join([f"{count} tagged {tag}:\n", *lines]), citations, hits, retrieval)
+    return None
+
+
+async def _period(question: str, retrieval: Retrieval, memory: Memory) -> Answer | None:
+    """The notes of the week or month that is asked about, each with its first line that says something."""
+    lines, hits, citations = list[str](), list[Hit](), list[Citation]()
+    for _, own in groupby(await notes_of_period(question, memory), key=lambda hit: hit.uri):
+        spans = [(hit, span) for hit in own for span in line_spans(hit.text) if span[0] < span[1]]
+        hit, said = next(((hit, one) for hit, one in spans if TELLING.match(hit.text[slice(*one)])), spans[0])
+        hits.append(hit)
+        line = hit.text_line + hit.text.count("\n", 0, said[0])
+        citations.append(Citation.of(len(hits), hit, hit.text[slice(*said)], lines=(line, line)))
+        sentence = readable(hit.text, said)
+        shown = sentence if len(sentence) <= MAX_POINT else f"{sentence[:MAX_POINT]}{ELLIPSIS}"
+        lines.append(f"- **{day_of(hit.uri)}**: {shown} [{len(hits)}]")
+    return _answer("\n".join(lines), citations, hits, retrieval) if hits else None
 
 
 async def _rows(grounding: Grounding, retrieval: Retrieval, memory: Memory) -> Answer | None:

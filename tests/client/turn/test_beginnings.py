@@ -15,6 +15,7 @@ from ragchat.turn.grounding import judge_passages
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Retrieval, retrieve
+from ragchat.turn.topics import topic_of
 from tests.support.memory import memory_of
 
 LIMITS = RetrievalLimits(top_k=4, min_score=0.3, seconds=30.0)
@@ -30,7 +31,8 @@ async def retrieved(question: str, memory: MemoryClient) -> Retrieval:
     return await with_beginning(await retrieve(memory, question, LIMITS), question, memory, LIMITS)
 
 
-async def ask(question: str, documents: dict[str, str], folder: Path) -> Answer:
+async def ask(message: str, documents: dict[str, str], folder: Path) -> Answer:
+    question = topic_of(message)
     async with memory_of(folder, documents) as memory:
         return await answer_offline(question, question, await retrieved(question, memory), memory, LIMITS)
 
@@ -95,6 +97,19 @@ async def test_other_questions_and_names_are_answered_by_the_best_passage(
     )
     async with memory_of(tmp_path, {name: document or MANUAL}) as memory:
         assert (await retrieved(question, memory)).beginning == 0
+
+
+@pytest.mark.parametrize("question", ["my notes on the heron", "Was habe ich über Heron geschrieben?"])
+async def test_notes_on_a_subject_begin_with_the_one_of_its_name(question: str, tmp_path: Path) -> None:
+    answer = await ask(question, {"heron.md": f"---\nby: Mildred\n---\n{MANUAL}"}, tmp_path)
+    assert TOP.strip() in answer.cards[0].text
+    assert "by: Mildred" not in answer.cards[0].text
+
+
+async def test_the_name_of_a_note_may_begin_with_small_words(tmp_path: Path) -> None:
+    notes = {"books, decide.md": "Pick one.\n", "books - how to decide.md": "Toss a coin.\n"}
+    answer = await ask("my notes on How to Decide", notes, tmp_path)
+    assert "Toss a coin" in answer.cards[0].text
 
 
 async def test_a_memory_that_does_not_read_the_document_shows_the_best_passages(

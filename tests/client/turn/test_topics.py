@@ -17,6 +17,8 @@ from ragchat.turn.topics import topic_of
         "what did I write about bees?",
         "Have I ever written anything about bees?",
         "what do the documents say about bees",
+        "what do the docs say on bees?",
+        "is there anything in my notes on bees",
         "which of my notes are about bees?",
         "which files mention bees?",
         "In which file is bees mentioned?",

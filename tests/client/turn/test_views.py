@@ -108,6 +108,28 @@ async def test_a_name_of_two_documents_is_not_guessed(memory: MemoryClient) -> N
     assert answer.cards
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which notes are tagged boats?",
+        "list all notes with the tag #boats",
+        "Welche Notizen haben das Tag Boats?",
+    ],
+)
+async def test_the_documents_with_a_tag_are_listed(question: str, memory: MemoryClient) -> None:
+    texts = {"sloop": "She leaks at the stern.", "yawl": "Her sails were sold to Nora in May."}
+    for name, text in texts.items():
+        metadata = {"uri": f"file:///home/{name}.md", "tags": ["boats", "lake"]}
+        await memory.inject(f"tags:: boats\n\n{text}", metadata)
+    answer = await ask(question, memory)
+    assert answer.text == "2 documents are tagged boats:\n\n- sloop.md [1]\n- yawl.md [2]"
+    assert [one.location for one in answer.citations] == ["sloop.md:1–3", "yawl.md:1–3"]
+
+
+async def test_a_question_with_an_unknown_tag_is_answered_by_passages(memory: MemoryClient) -> None:
+    assert "[1]" in (await ask("Which tools in the shed are tagged spade?", memory)).text
+
+
 async def test_two_documents_of_one_name_are_told_apart_by_their_folders(memory: MemoryClient) -> None:
     for folder in ("home", "work"):
         await memory.inject(f"# In {folder}\n\nIt is in {folder}.\n", {"uri": f"file:///{folder}/todo.md"})

@@ -1,0 +1,102 @@
+"""The notes of a day, a week or a month that a question is about, by the names of their files."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+
+from ragchat.grounding.facts import DATE
+from ragchat.grounding.words import MONTHS, content_words, folded, is_general, words
+from ragchat.turn.followup import days_in
+from ragchat.turn.retrieval import Memory
+from ragcommon.contract.search import Hit
+from ragconfig.settings import packaged
+
+# Passages among which notes are searched: memory returns no more at once.
+FOUND = 100
+MAX_CHARACTERS = 100  # of a question about nothing else than such a time
+# In globs: any year, which a question seldom names, and any day.
+ANY_YEAR, ANY_DAY = "[12]???", "??"
+
+_WORDS = packaged("views.toml")["days"]
+_ASKING = {*folded(_WORDS["asking"]).split()}
+_AGO, _WEEKDAYS = (
+    {word: at for at, names in enumerate(_WORDS[key]) for word in folded(names).split()}
+    for key in ("ago", "weekdays")
+)
+_WEEKS, _RECENT_MONTHS = ([re.compile(folded(one)) for one in _WORDS[key]] for key in ("weeks", "months"))
+_NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
+# "In May", "May 2025"; not "may".
+_MONTH = re.compile(rf"\b(?:(?:in|im|en|em|of|for|from) )?({_NAMES})\b\.?,?(?:(?: of| de)? (\d{{4}})\b)?")
+_NAMED = re.compile(r"(\d{4})\D?(\d\d)\D?(\d\d)(?!.*\d{4}\D?\d\d\D?\d\d)")
+
+
+async def note_of_day(question: str, memory: Memory) -> Hit | None:
+    """A passage of the note of the day that a question is about, of the last year that has one."""
+    for day in _asked_days(question):
+        if found := (await memory.query(day, FOUND, {"uri": f"*{day.replace('-', '?')}*"})).hits:
+            return max(found, key=lambda hit: (day_of(hit.uri), -len(hit.uri)))
+    return None
+
+
+async def notes_of_period(question: str, memory: Memory) -> list[Hit]:
+    """The passages of the notes of the week or month that a question is about, in order.
+
+    A month without a year is that of the last one with notes.
+    """
+    found: list[Hit] = []
+    for day in _asked_period(question):
+        hits = (await memory.query(day, FOUND, {"uri": f"*{day.replace('-', '?')}*"})).hits
+        years = [day_of(hit.uri)[:4] for hit in hits]
+        found += [hit for hit, year in zip(hits, years, strict=True) if year and year == max(years)]
+    return sorted(found, key=lambda hit: (day_of(hit.uri), hit.uri, hit.start_line))
+
+
+def day_of(uri: str) -> str:
+    """The day in the name of a note, as 2025-03-09; "" for other names."""
+    return "-".join(found.groups()) if (found := _NAMED.search(uri)) else ""
+
+
+def _asked_days(question: str) -> list[str]:
+    """The day that a question is about, as 2025-03-09, if it says nothing else; of 9/3/2025 both readings."""
+    text, today = _short(question), datetime.date.today()
+    ago = _AGO | {word: (today.weekday() - at) % 7 or 7 for word, at in _WEEKDAYS.items()}
+    if named := [word for word in content_words(text) if word in ago]:
+        days = [(today - datetime.timedelta(ago[named[0]])).isoformat()] if len(named) == 1 else []
+        text = text.replace(named[0], " ")
+    else:
+        days, text = days_in(text) or [*_of_any_year(text)], DATE.sub(" ", text)
+    return days if days and _says_nothing_else(text) else []
+
+
+def _asked_period(question: str) -> list[str]:
+    """Globs for the days of the week or month that a question is about, if it says nothing else."""
+    text, today = _short(question), datetime.date.today()
+    globs = list[str]()
+    if named := next((one for one in _MONTH.finditer(text) if " " in one[0] and not DATE.search(text)), None):
+        globs = [f"{named[2] or ANY_YEAR}-{MONTHS[named[1]]:02}-{ANY_DAY}"]
+    for ago, pattern in enumerate(_WEEKS):
+        if found := pattern.search(text):
+            named, monday = found, today - datetime.timedelta(today.weekday() + 7 * ago)
+            globs = [(monday + datetime.timedelta(day)).isoformat() for day in range(7)]
+    for ago, pattern in enumerate(_RECENT_MONTHS):
+        if found := pattern.search(text):
+            named = found
+            globs = [f"{today.replace(day=1) - datetime.timedelta(ago):%Y-%m}-{ANY_DAY}"]
+    return globs if named and _says_nothing_else(text.replace(named[0], " ")) else []
+
+
+def _short(question: str) -> str:
+    return folded(question) if len(question) <= MAX_CHARACTERS else ""
+
+
+def _of_any_year(text: str) -> Iterator[str]:
+    for date in DATE.finditer(text):
+        day, *others = re.findall(r"\d+", date[0])
+        if not others and (month := next((MONTHS[word] for word in words(date[0]) if word in MONTHS), 0)):
+            yield f"{ANY_YEAR}-{month:02}-{int(day):02}"
+
+
+def _says_nothing_else(text: str) -> bool:
+    return all(word in _ASKING or is_general(word) for word in content_words(text))

@@ -1,0 +1,130 @@
+"""Questions about a day or a month, asked of a real memory with a journal: its notes are shown."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from ragchat.answer import Answer
+from ragchat.memory.client import MemoryClient
+from ragchat.turn.beginnings import with_beginning
+from ragchat.turn.limits import RetrievalLimits
+from ragchat.turn.offline import answer_offline
+from ragchat.turn.retrieval import Retrieval, retrieve
+from ragchat.turn.topics import topic_of
+from tests.support.memory import memory_of
+
+LIMITS = RetrievalLimits(top_k=4, min_score=0.3, seconds=30.0)
+DAYS = {
+    "journal/2023_07_08.md": "- Bought a heron.\n\n# Log\n\nIt sings.\n",
+    "journal/2023_11_08.md": "Seen on 2023-11-08 at 2.07, July weather.\n",
+    "2023-07-08 minutes of the pump club.md": "What did the club do? It did nothing on 8 July 2023.\n",
+}
+
+
+async def retrieved(question: str, memory: MemoryClient) -> Retrieval:
+    return await with_beginning(await retrieve(memory, question, LIMITS), question, memory, LIMITS)
+
+
+async def ask(message: str, documents: dict[str, str], folder: Path) -> Answer:
+    question = topic_of(message)
+    async with memory_of(folder, documents) as memory:
+        return await answer_offline(question, question, await retrieved(question, memory), memory, LIMITS)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did I do on 8 July 2023?",
+        "what did I write on 2023-07-08",
+        "7/8/2023",
+        "Was habe ich am 8. Juli 2023 gemacht?",
+        "Qu'est-ce que j'ai fait le 8 juillet 2023 ?",
+        "O que fiz em 8 de julho de 2023?",
+    ],
+)
+async def test_a_question_about_a_day_is_answered_by_its_note(question: str, tmp_path: Path) -> None:
+    answer = await ask(question, DAYS, tmp_path)
+    assert answer.cards[0].location.startswith("2023_07_08.md:1–")
+    assert "Bought a heron" in answer.cards[0].text
+    assert "It sings" in answer.cards[0].text
+    assert answer.grounded
+
+
+@pytest.mark.parametrize(("question", "ago"), [("What did I do yesterday?", 1), ("Was war heute?", 0)])
+async def test_a_day_may_be_named_from_today(question: str, ago: int, tmp_path: Path) -> None:
+    day = datetime.date.today() - datetime.timedelta(ago)
+    answer = await ask(question, DAYS | {f"{day}.md": "Fed the swans.\n"}, tmp_path)
+    assert "Fed the swans" in answer.cards[0].text
+
+
+async def test_a_weekday_is_the_last_one_of_its_name(tmp_path: Path) -> None:
+    day = datetime.date.today() - datetime.timedelta(7)
+    answer = await ask(f"what did I do last {day:%A}", DAYS | {f"{day}.md": "Fed the swans.\n"}, tmp_path)
+    assert "Fed the swans" in answer.cards[0].text
+
+
+@pytest.mark.parametrize(
+    "question", ["What did the club decide on 8 July 2023?", "What did I do on 9 July 2023?"]
+)
+async def test_a_question_for_more_than_a_day_is_answered_by_the_best_passage(
+    question: str, tmp_path: Path
+) -> None:
+    async with memory_of(tmp_path, DAYS) as memory:
+        assert (await retrieved(question, memory)).beginning == 0
+
+
+@pytest.mark.parametrize("question", ["What did I do on 8 July?", "Was war am 8. Juli?"])
+async def test_a_day_without_a_year_is_that_of_the_last_one_with_a_note(
+    question: str, tmp_path: Path
+) -> None:
+    answer = await ask(question, DAYS | {"2021-07-08.md": "- Rain.\n"}, tmp_path)
+    assert "Bought a heron" in answer.cards[0].text
+
+
+MONTHS = {
+    "2023_07_08.md": "---\nmood: 3\n---\n\n# Habits\n\n- [ ] run five miles\n\n# Log\n\nBought a heron.\n",
+    "2023_07_01.md": "- Painted the old shed\n- It dries.\n",
+    "2023_07_09.md": "- [[Herons]]\n",
+    "2022_07_03.md": "- Sold the old shed.\n",
+    "2023_08_01.md": "- Fed the old heron.\n",
+    "herons.md": "Herons may fly in July 2023.\n",
+}
+JULY = """\
+- **2023-07-01**: Painted the old shed … [1]
+- **2023-07-08**: Bought a heron. [2]
+- **2023-07-09**: [[Herons]] [3]"""
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What did I do in July 2023?", "what happened in July", "Was habe ich im Juli gemacht?", "July 2023"],
+)
+async def test_a_month_gets_a_line_of_each_of_its_notes(question: str, tmp_path: Path) -> None:
+    answer = await ask(question, MONTHS, tmp_path)
+    assert answer.text == JULY
+    assert answer.grounded
+    assert [one.location for one in answer.citations] == [
+        "2023_07_01.md:1",
+        "2023_07_08.md:11",
+        "2023_07_09.md:1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "ago"), [("What did I do last week?", 7), ("Was war diese Woche?", 0), ("last month", 32)]
+)
+async def test_a_week_or_a_month_may_be_named_from_today(question: str, ago: int, tmp_path: Path) -> None:
+    today = datetime.date.today()
+    monday = today - datetime.timedelta(today.weekday())
+    day = today.replace(day=1) - datetime.timedelta(1) if ago > 7 else monday - datetime.timedelta(ago)
+    others = {f"{monday + datetime.timedelta(days)}.md": f"Fed a goat {days}.\n" for days in (-90, 14)}
+    answer = await ask(question, MONTHS | others | {f"{day}.md": "Fed the swans.\n"}, tmp_path)
+    assert answer.text == f"- **{day}**: Fed the swans. [1]"
+
+
+@pytest.mark.parametrize("question", ["may I fly", "What did the heron eat in July 2023?", "in June 2023"])
+async def test_other_questions_get_no_notes_of_a_month(question: str, tmp_path: Path) -> None:
+    assert "- **20" not in (await ask(question, MONTHS, tmp_path)).text
