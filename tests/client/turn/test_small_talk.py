@@ -42,6 +42,8 @@ def test_a_question_about_the_program_is_answered_with_what_it_does(message: str
         ("wo steht das?", "/sources"),
         ("What files do you have?", "/memory"),
         ("list my documents", "/memory"),
+        ("How many notes do I have?", "/memory"),
+        ("Zeig mir alle meine Notizen!", "/memory"),
         ("forget that", "/forget"),
         ("welche Dokumente hast du?", "/memory"),
     ],
