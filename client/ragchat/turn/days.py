@@ -53,6 +53,15 @@ async def notes_of_period(question: str, memory: Memory) -> list[Hit]:
     return sorted(found, key=lambda hit: (day_of(hit.uri), hit.uri, hit.start_line))
 
 
+def is_from_today(question: str) -> bool:
+    """Whether a question is about nothing but a time such as "last week": a weekday may recur in a text."""
+    text = _short(question)
+    is_named = (
+        DATE.search(text) or _MONTH.search(text) or not _WEEKDAYS.keys().isdisjoint(content_words(text))
+    )
+    return not is_named and bool(_asked_days(question) or _asked_period(question))
+
+
 def day_of(uri: str) -> str:
     """The day in the name of a note, as 2025-03-09; "" for other names."""
     return "-".join(found.groups()) if (found := _NAMED.search(uri)) else ""

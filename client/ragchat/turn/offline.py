@@ -25,6 +25,7 @@ from ragchat.offline.windows import (
     runs,
 )
 from ragchat.turn.beginnings import with_beginning_first
+from ragchat.turn.days import is_from_today
 from ragchat.turn.grounding import ON_TOPIC_SCORE, judge_passages
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.lists import with_list_first
@@ -80,6 +81,8 @@ async def answer_offline(
         judged = replace(judged, state=Closeness.GROUNDED, missing=[])
     else:
         judged = _of_shown(judged, grounding.question, windows)
+        if is_from_today(question):  # What else says "last week" means another one.
+            judged = replace(judged, state=Closeness.NEAREST)
     return answer_with(windows, further, retrieval.candidates, judged)
 
 

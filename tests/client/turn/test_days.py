@@ -128,3 +128,16 @@ async def test_a_week_or_a_month_may_be_named_from_today(question: str, ago: int
 @pytest.mark.parametrize("question", ["may I fly", "What did the heron eat in July 2023?", "in June 2023"])
 async def test_other_questions_get_no_notes_of_a_month(question: str, tmp_path: Path) -> None:
     assert "- **20" not in (await ask(question, MONTHS, tmp_path)).text
+
+
+@pytest.mark.parametrize("question", ["What did I do last week?", "yesterday", "Was war gestern?"])
+async def test_a_time_without_notes_is_not_answered_by_the_words_for_it(
+    question: str, tmp_path: Path
+) -> None:
+    documents = {"plan.md": "What I did last week and yesterday: yoga. Was war gestern? Nichts.\n"}
+    assert not (await ask(question, documents, tmp_path)).grounded
+
+
+async def test_a_weekday_may_be_that_of_a_timetable(tmp_path: Path) -> None:
+    answer = await ask("What is on Monday?", {"yoga.md": "Yoga is on Monday at six.\n"}, tmp_path)
+    assert answer.grounded
