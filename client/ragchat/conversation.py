@@ -421,8 +421,8 @@ class Conversation:
     ) -> Turn:
         """Ask the last question again. Raises NothingToRetry, and what `ask` raises.
 
-        The new answer replaces the first one. A question whose turn failed or was stopped is simply asked: it
-        has no answer. `answered`: the last one that has an answer.
+        The new answer replaces the first one, except a report. A question whose turn failed or was stopped is
+        simply asked: it has no answer. `answered`: the last one that has an answer.
         """
         question, attached = self._unanswered
         if question and not answered:
@@ -433,7 +433,8 @@ class Conversation:
             emit(Notice(IMAGES_NOT_SAVED))
         passages = [one for one in last.answer.candidates if one.reason.startswith(ATTACHED)]
         attached = Attached(passages, self._images, last.answer.untrusted)
-        return await self.ask(last.question, emit, approve, attached, replaced=last)
+        replaced = None if last.trace.is_report else last
+        return await self.ask(last.question, emit, approve, attached, replaced=replaced)
 
     async def research(self, question: str, emit: Emit = ignore, approve: Approve | None = None) -> Report:
         """Write a report on a question, from memory and the other servers; it is a turn of the session.

@@ -145,6 +145,14 @@ async def test_retry_takes_the_place_of_the_last_turn(tmp_path: Path) -> None:
         assert (await conversation.sessions.load(again.session_id)).turns == [again]
 
 
+async def test_retry_keeps_a_report(tmp_path: Path) -> None:
+    async with conversation_in(tmp_path) as conversation:
+        report = await conversation.research("Why is the sky blue?")
+        answered = await conversation.retry()
+        session = await conversation.sessions.load(answered.session_id)
+    assert [turn.turn_id for turn in session.turns] == [report.turn.turn_id, answered.turn_id]
+
+
 async def test_an_empty_question_is_refused(tmp_path: Path) -> None:
     async with conversation_in(tmp_path) as conversation:
         with pytest.raises(EmptyQuestion):
