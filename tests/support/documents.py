@@ -14,10 +14,15 @@ def pdf(
 ) -> bytes:
     """A PDF with one line of text for each line of a page; "" makes one without text, bytes are its content.
 
-    The fonts F1 and, in bold, F2 may be used there, and F3 and F4, bitmaps whose characters have no names.
+    The fonts F1, in bold F2 and monospaced F5 may be used there, and F3 and F4, bitmaps whose characters have
+    no names, and F6, one with the names of dingbats for "a" and "e".
     No password opens an encrypted PDF. `annotations` are those of each page, as dictionaries.
     """
     glyph = b"500 0 0 0 400 500 d1 0 0 400 500 re f"
+    dingbats = (
+        b"begincmap 1 begincodespacerange <00> <ff> endcodespacerange\n"
+        b"2 beginbfchar <61> <275B> <65> <2761> endbfchar endcmap"
+    )
     bitmaps = (
         b"<< /Type /Font /Subtype /Type3 /FontBBox [0 0 500 500] /FontMatrix [.001 0 0 .001 0 0] /FirstChar 0"
         b" /LastChar 255 /Widths [%s] /Encoding << /Differences [0 %s] >> /CharProcs << %s >>"
@@ -35,6 +40,8 @@ def pdf(
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(glyph), glyph),
         bitmaps,
         bitmaps,
+        bitmaps.replace(b"/Encoding", b"/ToUnicode 8 0 R /Encoding"),
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(dingbats), dingbats),
     ]
     kids = []
     for page in pages:
@@ -42,7 +49,8 @@ def pdf(
         kids.append(len(objects) + 1)
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R"
-            b" /F2 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold >> /F3 5 0 R /F4 6 0 R >> >>"
+            b" /F2 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold >> /F3 5 0 R /F4 6 0 R"
+            b" /F5 << /Type /Font /Subtype /Type1 /BaseFont /Courier >> /F6 7 0 R >> >>"
             b" /Annots [%s] /Contents %d 0 R >>" % (annotations, len(objects) + 2)
         )
         objects.append(

@@ -78,10 +78,22 @@ T1 = dict(enumerate("“”„«»–—\u200c\u2080ıȷﬀﬁﬂﬃﬄ", 0x10))
 }
 T1_ONLY = frozenset((*range(0x10, 0x17), *range(0x1B, 0x20), 0xFF))
 TS1 = {0x84: "†", 0x85: "‡", 0x87: "‰", 0x88: "•", 0x97: "™", 0xBF: "€"}
+# The dingbats that are named like the characters of bitmaps of TeX, a1 to a206 by their codes: Ghostscript
+# takes one for the other.
+DINGBATS = {
+    ord(sign): code
+    for code, sign in enumerate(
+        "✁✂✄☎✆✝✞✟✠✡☛☞✌✍✎✏✑✒✓✔✕✖✗✘✙✚✛✜✢✣✤✥✦✧★✩✪✫✬✭✮✯✰✱✲✳✴✵✶✷✸✹✺✻✼✽✾✿❀❁❂❃❄❅❆❇❈❉❊❋●❍■❏❑▲▼◆❖ ◗❘❙❚"
+        "❯❱❲❳❨❩❬❭❪❫❴❵❛❜❝❞❡❢❣❤✐❥❦❧♠♥♦♣    ✉✈✇①②③④⑤⑥⑦⑧⑨⑩❶❷❸❹❺❻❼❽❾❿➀➁➂➃➄➅➆➇➈➉➊➋➌➍➎➏➐➑➒➓➔→➣↔↕➙➛➜➝"
+        "➞➟➠➡➢➤➥➦➧➨➩➫➭➯➲➳➵➸➺➻➼➽➾➚➪➶➹➘➴➷➬➮➱✃❐❒❮❰",
+        1,
+    )
+    if sign != " "
+}
 # Bullets of the fonts Symbol and Wingdings, which programs write as characters of the private use area.
 BULLETS = {"\uf0b7": "•", "\uf0a7": "▪", "\uf0d8": "➢", "\uf0fc": "✓"}
 LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\u200c": "", **BULLETS})
-OF_TEX = re.compile(rf"[\x10-\x1f\x80-\x9f¿ÿ]|{ACCENT.pattern}")
+OF_TEX = re.compile(rf"[\x10-\x1f\x80-\x9f¿ÿ❛-❧]|{ACCENT.pattern}")
 # Dots that lead to a page number or a price are wider than a screen. Shortened, they still show a gap.
 LEADER, GAP = re.compile(r"\.{5,}|(?:\. ){4,}\."), "...."
 # From this many jumps in reading order on, a failure to analyse the layout of a page is reported.
@@ -448,18 +460,27 @@ def _decoded(page: pypdfium2.PdfTextPage) -> dict[int, str]:
         FPDFTextObj_GetFont,
     )
 
-    fonts = defaultdict[int, dict[int, int]](dict)
+    fonts, misnamed = defaultdict[int, dict[int, int]](dict), set[int]()
     name = create_string_buffer(MAX_FONT_NAME)
     for place in range(page.count_chars()):
         printed = FPDFText_GetTextObject(page, place)
         if printed and FPDFText_GetFontInfo(page, place, name, MAX_FONT_NAME, None) <= 1:
             font = cast(FPDFTextObj_GetFont(printed), c_void_p).value or 0
-            fonts[font][place] = FPDFText_GetUnicode(page, place)
+            code = FPDFText_GetUnicode(page, place)
+            fonts[font][place] = DINGBATS.get(code, code)
+            if code in DINGBATS:
+                misnamed.add(place)
     texts = [
         codes for codes in fonts.values() if any(ord("a") <= code <= ord("z") for code in codes.values())
     ]
     is_t1 = any(code in T1_ONLY for codes in texts for code in codes.values())
-    found = {place: T1[code] for codes in texts if is_t1 for place, code in codes.items() if code in T1}
+    letters = T1 if is_t1 else {}
+    found = {
+        place: letters.get(code, chr(code))
+        for codes in texts
+        for place, code in codes.items()
+        if code in letters or place in misnamed
+    }
     signs = [codes for codes in fonts.values() if codes not in texts]
     return found | {place: TS1[code] for codes in signs for place, code in codes.items() if code in TS1}
 

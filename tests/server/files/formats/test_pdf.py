@@ -77,6 +77,11 @@ def test_characters_of_bitmaps_of_tex_are_those_of_its_encoding() -> None:
     assert "ÿ" in shown("Lou\xffs", "F1")
 
 
+def test_characters_of_bitmaps_of_tex_that_are_named_like_dingbats_are_letters() -> None:
+    content = b"BT /F6 12 Tf 72 720 Td (A \x1crm least squares t) Tj (est) Tj ET"
+    assert read(PAPER, pdf([content])).text == "A firm least squares test\n"
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
