@@ -361,9 +361,9 @@ def _worded(text: str, start: int, end: int, line: str, below: str, body: int) -
     return Candidate(start, end, "capitals", 0, squeezed(title)) if is_heading else None
 
 
-def is_title(text: str) -> bool:
+def is_title(text: str, most: int = MAX_TITLE) -> bool:
     """Whether a text reads like a title: short, and neither part of a sentence nor a whole one."""
-    if not text or len(text) > MAX_TITLE or text[0] in "-*•“\"«»„'‘|>#$":
+    if not text or len(text) > most or text[0] in "-*•“\"«»„'‘|>#$":
         return False
     if text[0].islower() and text.split()[0].islower():  # but "iCalendar"
         return False

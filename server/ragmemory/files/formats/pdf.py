@@ -108,6 +108,7 @@ MIN_SLANT, RIGHT_ANGLE = 0.1, pi / 2
 LINE = re.compile(r"\S(?:[^\r\n]*\S)?")
 # The weight from which a font is bold (regular ones have 435 or less), if its name does not say so.
 BOLD_WEIGHT = 540
+MONOSPACED = re.compile(rb"mono|courier|typewriter|code|consol|cmtt")
 MAX_FONT_NAME = 200
 # Scanned pages are drawn with DPI dots per inch, as tesseract advises; a larger page than A3 with fewer.
 DPI, POINTS, MAX_PIXELS = 300, 72, 18_000_000
@@ -389,11 +390,12 @@ def _lines(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Iterator[L
 
     name = create_string_buffer(MAX_FONT_NAME)
 
-    def is_bold(place: int) -> bool:
+    def boldness(place: int) -> bool | None:
         # A longer name is not copied: the buffer would still hold that of another font.
         size = FPDFText_GetFontInfo(page, place, name, MAX_FONT_NAME, None)
-        is_named = 0 < size <= MAX_FONT_NAME and b"bold" in name.value.lower()
-        return is_named or FPDFText_GetFontWeight(page, place) >= BOLD_WEIGHT
+        font = name.value.lower() if 0 < size <= MAX_FONT_NAME else b""
+        is_bold = b"bold" in font or FPDFText_GetFontWeight(page, place) >= BOLD_WEIGHT
+        return is_bold or (None if MONOSPACED.search(font) else False)
 
     text: str = page.get_text_range()
     # Offsets in the text are those of its characters, unless some are missing: those without a code.
@@ -407,7 +409,9 @@ def _lines(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Iterator[L
         if mended:
             line = "".join(mended.get(place, text[place]) for place in range(found.start(), found.end()))
         line = undivided(MOVED.sub("", line)).translate(LIGATURES).strip()
-        yield Line(line, round(size + BOLD * all(map(is_bold, places)), 1))
+        # Names of code are often not bold in a bold title.
+        bold = {*map(boldness, places)} - {None}
+        yield Line(line, round(size + BOLD * (bold == {True}), 1))
 
 
 def _outline(document: pypdfium2.PdfDocument) -> Iterator[Bookmark]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from ragcommon.text.rules import is_row
 from ragmemory.files.formats.file_text import not_a_heading
-from ragmemory.ingest.candidates import COUNTED, SHORT_LINE, is_title, squeezed
+from ragmemory.ingest.candidates import COUNTED, MAX_QUESTION, MAX_TITLE, SHORT_LINE, is_title, squeezed
 from ragmemory.ingest.headings import DIGITS, ENDED, LOOKBACK, MAX_REPEATED, numbered_titles
 
 # Running headers and footers: lines at the top and bottom of a page that are considered, and the minimum
@@ -51,6 +51,9 @@ GAPS = re.compile(r"\S {3,}|\.{4}|\t")
 SIGNS = ("#", "*", "∗", "†", "‡")
 # "Figure 5.1. The Chart Of Accounts"
 CAPTION = re.compile(rf"{COUNTED.pattern}\.?\s+\d", re.IGNORECASE)
+
+# "Chapter 1", with the title below it.
+CHAPTER = re.compile(r"[^\W\d_]{3,10} (?:\d{1,2}|[IVXL]+|[A-Z])")
 
 T = TypeVar("T")
 
@@ -235,6 +238,7 @@ def _of_sizes(pages: Sequence[Sequence[Line]]) -> Iterator[Heading]:
     }
     found = [one for number, lines in enumerate(pages) for one in _blocks(number, lines, larger)]
     found = [one for run in _runs(found) if len(run) < MAX_LISTED for one in run]
+    found = list(_without_smaller(found))
     # Entries of a table of contents.
     titles = {heading.title for _, heading in found}
     found = [one for one in found if not (entry := ENTRY.fullmatch(one[1].title)) or entry[1] not in titles]
@@ -247,6 +251,20 @@ def _of_sizes(pages: Sequence[Sequence[Line]]) -> Iterator[Heading]:
     yield from _with_levels_of_numbers(
         [heading._replace(level=levels.index(size) + 1) for size, heading in found if size in levels]
     )
+
+
+def _without_smaller(found: Sequence[tuple[float, Heading]]) -> Iterator[tuple[float, Heading]]:
+    """The headings without those right above a larger one: its label, or the author named below a title."""
+    label: Heading | None = None
+    for (size, one), after in zip_longest(found, found[1:]):
+        if label:
+            title = f"{label.title} {one.title}"
+            one = one._replace(line=label.line, lines=label.lines + one.lines, title=title)
+        label = None
+        if after and size < after[0] and (one.page, one.line + one.lines) == (after[1].page, after[1].line):
+            label = one if CHAPTER.fullmatch(one.title) else None
+        else:
+            yield size, one
 
 
 def _asks(pages: Sequence[Sequence[Line]], size: float) -> bool:
@@ -292,7 +310,8 @@ def _blocks(page: int, lines: Sequence[Line], larger: set[float]) -> Iterator[tu
         for end in range(1, len(block) + 1):
             if end == len(block) or _begins_another(block[end - 1].text, block[end].text):
                 title = squeezed(" ".join(line.text for line in block[start:end]))
-                is_one = is_title(title) and not CAPTION.match(title)
+                most = MAX_QUESTION if title.endswith(("?", "？")) else MAX_TITLE
+                is_one = is_title(title, most) and not CAPTION.match(title)
                 if size in larger and end - start <= MAX_LINES and is_one:
                     yield size, Heading(page, number + start, end - start, 0, title)
                 start = end

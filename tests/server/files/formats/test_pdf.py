@@ -347,6 +347,39 @@ def test_bold_questions_are_headings_also_where_their_answers_are_short(mark: st
     assert read(PAPER, pdf([sized(*lines, bold="\n".join(bold))])).text.count("# ") == count
 
 
+def test_a_name_of_code_in_a_bold_title_is_part_of_it() -> None:
+    titles = (("What", " fly ", "does"), ("To what kite", " land ", "is given, if"))
+    shown = [
+        f"/F2 10 Tf 1 0 0 1 72 {700 - 60 * row} Tm ({first}) Tj /F5 10 Tf ({code}) Tj /F2 10 Tf ({last}) Tj"
+        f" 1 0 0 1 72 {685 - 60 * row} Tm (and when?) Tj /F1 10 Tf 1 0 0 1 72 {670 - 60 * row} Tm ({SAID}) Tj"
+        for row, (first, code, last) in enumerate(titles)
+    ]
+    text = read(PAPER, pdf([f"BT {' '.join(shown)} ET".encode()])).text
+    assert [line for line in text.split("\n") if line and line != SAID] == [
+        "# What fly does and when?",
+        "# To what kite land is given, if and when?",
+    ]
+
+
+def test_a_question_in_a_large_size_is_a_heading_also_if_it_is_long() -> None:
+    asked = (
+        "How many days does a kite of this kind stay up,",
+        "if nobody holds the line, and what do we do then?",
+    )
+    lines = [(14, "Where is it?"), (10, SAID), *((14, line) for line in asked), *[(10, SAID)] * 6]
+    assert f"# {' '.join(asked)}\n" in read(PAPER, pdf([sized(*lines)])).text
+
+
+def test_a_line_right_above_a_larger_heading_is_its_label_or_names_the_author() -> None:
+    first = (20, "On kites"), (12, "Ada Hawk"), (18, "Why"), (10, SAID), (12, "Tails"), (10, SAID)
+    second = (16, "Chapter 2"), (18, "How"), (10, SAID), (12, "Lines"), (10, SAID)
+    third = (16, "Chapter 3"), (18, "Where"), (10, SAID), (10, SAID), (10, SAID), (10, SAID), (10, SAID)
+    text = read(PAPER, pdf([sized(*first), sized(*second), sized(*third)])).text
+    assert [line for line in text.split("\n") if line and line != SAID] == [
+        *("# On kites", "Ada Hawk", "# Why", "## Tails", "# Chapter 2 How", "## Lines", "# Chapter 3 Where"),
+    ]
+
+
 def test_pages_with_characters_that_have_no_code_have_headings() -> None:
     lines = (14, "Sets"), (10, f"{SAID} \0"), (14, "Maps"), (10, SAID), (10, SAID)
     assert "# Sets\n" in read(PAPER, pdf([sized(*lines)])).text
