@@ -50,10 +50,13 @@ NUMBERED = re.compile(r"\s{0,12}(\d{1,3}(?:\.\d{1,3}){0,5})(?:\.|:)?[ \t\xa0]+(\
 # A section below a chapter; it may be as far to the right as the text.
 SECTION = re.compile(r"[ \t]{0,12}\d{1,3}(?:\.\d{1,3}){1,5}\.?[ \t\xa0]+\S")
 ROMAN = re.compile(r"\s{0,12}([IVXLC]{1,6})\.(?:[ \t]+|[-–—]+)(\S.*?)\s*$")
-# "Q: Is there …?", "F12. Gibt es …?"
+# "Q: Is there …?", "F12. Gibt es …?"; the next one may follow in the next line.
 QUESTION = re.compile(
-    r"\s{0,4}([^\W\d_]{1,8})[ ]?\d{0,3}[.:)]+[ \t]+(\S(?:[^?\n]|\n(?![ \t\r]*\n))*\?)[ \t\r]*(?=\n|\Z)"
+    r"\s{0,4}([^\W\d_]{1,8})[ ]?\d{0,3}[.:)]+[ \t]+"
+    r"(\S(?:[^?\n]|\?(?=[ \t]*\S)|\n(?![ \t\r]*(?:\n|\1[ ]?\d{0,3}[.:)])))*\?)[ \t\r]*(?=\n|\Z)"
 )
+# "A: That is …", with the lines below it indented.
+SAID = re.compile(r"[^\W\d_]\d{0,3}:\s")
 # "6. You may copy …": a clause that begins with a sentence.
 CLAUSE = re.compile(r"\s{0,8}(\d{1,3})[.)][ \t\xa0]+[^\W\d_a-z]")
 NUMERAL = re.compile(r"\s*(?:(\d{1,3}|[IVXLC]+)\.?|-([IVXLC]+)-)\s*$")
@@ -350,7 +353,7 @@ def _worded(text: str, start: int, end: int, line: str, below: str, body: int) -
     title, indent = line.strip(), _indent(line)
     if body:
         deeper = _indent(line_at(text, next_line(text, end))[0]) > indent
-        is_heading = deeper and title[0].isalpha() and is_title(title)
+        is_heading = deeper and title[0].isalpha() and not SAID.match(title) and is_title(title)
         return Candidate(start, end, "margin", int(indent > 0), squeezed(title)) if is_heading else None
     found = CAPITALS.match(line)
     if not found or not found["title"].isupper() or sum(map(str.isalpha, title)) < MIN_CAPITALS:

@@ -18,7 +18,17 @@ from msgspec.structs import replace
 
 from ragmemory.ingest.banners import banners
 from ragmemory.ingest.blocks import Block, joined, markdown_blocks, paragraphs
-from ragmemory.ingest.candidates import NONBLANK, Candidate, Distinct, Family, Worded, candidates, next_line
+from ragmemory.ingest.candidates import (
+    MAX_QUESTION,
+    NONBLANK,
+    Candidate,
+    Distinct,
+    Family,
+    Worded,
+    candidates,
+    next_line,
+    squeezed,
+)
 
 # Minimum headings of a kind; more are needed if only the wording identifies it.
 MIN_EQUAL = 2
@@ -222,10 +232,15 @@ def _of_kind(text: str, family: Family, members: list[Candidate]) -> list[Candid
 
 
 def _statements(text: str, one: Candidate) -> Iterator[Candidate]:
-    """What an interviewer says without asking: it ends the section of the question before it."""
-    said = rf"^{re.escape(str(one.rank))}:[ \t](?:[^?\n]|\n(?![ \t\r]*\n))*+(?=\n[ \t\r]*\n|\Z)"
+    """What an interviewer says without asking, which ends the section of the question before it.
+
+    After a letter such as "Q" it is a title, as a question is.
+    """
+    label = re.escape(str(one.rank))
+    said = rf"^{label}:[ \t]((?:[^?\n]|\n(?![ \t\r]*\n|{label}:))*+)(?=\n(?:[ \t\r]*\n|{label}:)|\Z)"
     for found in re.finditer(said, text, re.MULTILINE):
-        yield Candidate(found.start(), found.start(), "question", one.rank, "")
+        title = squeezed(found[1]) if len(str(one.rank)) == 1 and len(found[1]) <= MAX_QUESTION else ""
+        yield Candidate(found.start(), found.start(), "question", one.rank, title)
 
 
 def _not_terms(members: Sequence[Candidate], has_others: bool) -> list[Candidate]:

@@ -528,6 +528,20 @@ def test_what_an_interviewer_says_without_asking_ends_the_section_of_a_question(
     assert paths(text) == ["Who broke the strike?", "", "Where was your school?", "And the church?"]
 
 
+def test_questions_and_what_is_asked_without_a_question_mark_are_titles_above_indented_answers() -> None:
+    asked = [
+        "Does it fly? Or does it only\n   hang?",
+        "It fell down\n   at night.",
+        "Who holds it?",
+        "Where?",
+    ]
+    contents = "\n".join(f"Q: {one}" for one in asked)
+    said = "The kite hangs in the wind until you\n   pull, and then it flies for some time."
+    text = f"{contents}\n\n" + "".join(f"Q: {one}\n\nA: {said}\n   \n   {said}\n\n" for one in asked)
+    assert paths(text)[-len(asked) :] == [" ".join(one.split()) for one in asked]
+    assert not any("Q:" in title for title in paths(text))
+
+
 def test_page_numbers_are_not_chapters() -> None:
     said = "It rained all day, and nobody went out of the house, for the\n\n{}\n\nroads were flooded.\n\n"
     assert paths("".join(said.format(page) for page in range(1, 9))) == []
