@@ -7,12 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ragmemory.files.formats.file_text import Damaged, FileText, TextBuilder, one_line
+from ragmemory.files.formats.list_numbers import item
 
 BEGINNING = b"{\\rtf"
 # Marks a paragraph as a heading of this level, from 0.
 LEVEL = re.compile(r"(\\outlinelevel([0-8]))(?!\d) ?")
 # Precedes the level in the converted text until the paragraphs are split; occurs in no text.
 MARK = "\x01"
+# The number or bullet of an item, which striprtf would leave out, and what follows it in the converted text.
+NUMBERED = re.compile(r"\{\\(?:pntext|listtext)\b((?:[^{}\\]|\\(?!tab\b).)*)(?:\\tab ?|\t)\}", re.DOTALL)
+ITEM = "\x02"
+NUMBER = re.compile(r"\d|[^\W_]\W")
 # Hexadecimal picture data, which striprtf would parse digit by digit.
 PICTURE = re.compile(r"(?<![0-9a-fA-F\r\n])[0-9a-fA-F\r\n]{1000,}+")
 # A group of text that was deleted while changes were tracked.
@@ -42,22 +47,26 @@ def read(path: Path, data: bytes) -> FileText:
 
     source = PICTURE.sub("", data.decode("cp1252", errors="replace"))
     source = "".join(_in_rows(END_IN_CELL.sub("", DELETED.sub("", source))))
+    source = NUMBERED.sub(rf"{{\1{ITEM}}}", source)
     text = rtf_to_text(LEVEL.sub(rf"\1 {MARK}\2", source), errors="replace")
     # Characters beyond U+FFFF come as surrogate pairs.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", errors="replace")
     builder, title, rows = TextBuilder(by_paragraph=True), "", list[list[str]]()
-    for line in text.split("\n"):
+    for paragraph in text.split("\n"):
+        level = paragraph.partition(MARK)[2][:1]
+        number, is_item, line = re.sub(rf"{MARK}\d", "", paragraph).rpartition(ITEM)
+        # A bullet is a sign or, in a font of symbols, a letter.
+        number = number.strip() if NUMBER.search(number) else "-" * bool(is_item)
         if line.endswith("|"):
-            rows.append([one_line(cell) for cell in line.replace(MARK, "").split("|")[:-1]])
+            rows.append([one_line(cell) for cell in line.split("|")[:-1]])
             continue
         builder.add_rows(rows)
         rows = []
-        if MARK in line:
-            level = int(line.partition(MARK)[2][0]) + 1
-            name = one_line(re.sub(rf"{MARK}\d", "", line))
+        if level:
+            name = one_line(line if number in ("", "-") else f"{number} {line}")
             title = title or name
-            builder.add(f"{'#' * min(level, 6)} {name}" if name else "")
+            builder.add(f"{'#' * min(int(level) + 1, 6)} {name}" if name else "")
         else:
-            builder.add(line.strip())
+            builder.add(f"{item(number)} {line.strip()}" if number else line.strip())
     builder.add_rows(rows)
     return builder.build(title or path.name)

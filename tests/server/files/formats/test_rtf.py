@@ -41,6 +41,16 @@ def test_headings_paragraphs_and_tables_are_read() -> None:
     ]
 
 
+def test_items_keep_their_numbers_and_bullets() -> None:
+    items = (
+        rb"\outlinelevel0{\listtext\pard\plain\hich\af0 2.\tab}Rights\par\pard{\pntext\f0 1.\tab}Use.\par"
+        rb"{\listtext a)\tab}At home.\par{\pntext\f1\'B7\tab}Alone.\par{\listtext"
+        + b"\t\\uc0\\u8226 \t}Ask.\\par}"
+    )
+    found = read(FILE, rb"{\rtf1\ansi\pard" + items).text
+    assert found == "# 2. Rights\n\n1. Use.\n\n- a) At home.\n\n- Alone.\n\n- Ask.\n"
+
+
 def test_text_that_was_deleted_is_left_out() -> None:
     deleted = rb"{\deleted\revauthdel1 15 May}{\rtlch\fcs1 \af0 \deleted\delrsid5 or {\b later}}"
     assert read(FILE, rb"{\rtf1\ansi Due " + deleted + rb"{\revised 1 July}.\par}").text == "Due 1 July.\n"
