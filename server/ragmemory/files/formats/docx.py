@@ -108,7 +108,7 @@ def read(path: Path, data: bytes) -> FileText:
             continue
         text, level, marker, is_bold = _described(block, styles, numberings, last)
         if marker and text and not level and not is_bold:
-            items.append(f"{item(marker)} {text}")
+            items.append(f"{item(marker)} {text}" if marker.strip() else f"{marker}{text}")
             continue
         builder.add("\n".join(items))
         items = []
@@ -266,7 +266,7 @@ def _described(
         return Paragraph(text, is_bold=_is_bold(paragraph, style))
     if not text:
         return Paragraph("")
-    return Paragraph(one_line(text), 0, marker, marker[-1] != "-" and _is_bold(paragraph, style))
+    return Paragraph(one_line(text), 0, marker, marker[-1] not in "- " and _is_bold(paragraph, style))
 
 
 def _is_bold(paragraph: Element, style: Style) -> bool:
@@ -290,7 +290,8 @@ def _marker(numbering: dict[str, Element], numberings: Numberings, last: Numbers
     key = name, str(level)
     own = numberings.get(key)
     if own is None or own.kind in BULLETS:
-        return f"{'  ' * level}-"
+        # pandoc gives the further paragraphs of an item a blank bullet.
+        return "  " * (level + 1) if own and own.text.isspace() else f"{'  ' * level}-"
     last[key] = last.get(key, own.start - 1) + 1
 
     def number(placeholder: re.Match[str]) -> str:

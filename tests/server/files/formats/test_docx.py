@@ -142,15 +142,19 @@ NUMBERING = """
 <w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/></w:lvl>
 <w:lvl w:ilvl="1"><w:start w:val="1"/><w:numFmt w:val="decimal"/></w:lvl>
 <w:lvl w:ilvl="2"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum>
+<w:abstractNum w:abstractNumId="2"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/><w:lvlText w:val=" "/></w:lvl>
+</w:abstractNum><w:num w:numId="7"><w:abstractNumId w:val="2"/></w:num>
 <w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num><w:num w:numId="6"><w:abstractNumId w:val="1"/>
 <w:lvlOverride w:ilvl="0"><w:startOverride w:val="4"/></w:lvlOverride></w:num></w:numbering>"""
 
 
-def test_numbered_items_keep_their_numbers() -> None:
-    def item(words: str, number: int, level: int) -> str:
-        numbers = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>'
-        return f"<w:p><w:pPr>{numbers}</w:pPr><w:r><w:t>{words}</w:t></w:r></w:p>"
+def item(words: str, number: int, level: int) -> str:
+    """An item of a list of NUMBERING."""
+    numbers = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>'
+    return f"<w:p><w:pPr>{numbers}</w:pPr><w:r><w:t>{words}</w:t></w:r></w:p>"
 
+
+def test_numbered_items_keep_their_numbers() -> None:
     items = (
         ("Trap", 5, 0),
         ("bait", 5, 1),
@@ -170,6 +174,12 @@ def test_numbered_items_keep_their_numbers() -> None:
     buffer = BytesIO()
     document.save(buffer)
     assert read(FILE, buffer.getvalue()).text == "1. Boil\n2. Pour\n"
+
+
+def test_a_paragraph_with_a_blank_bullet_goes_on_with_its_item() -> None:
+    body = item("Trap", 5, 0) + item("It needs bait.", 7, 0) + item("Release", 5, 0)
+    found = read(FILE, with_body(body, {"word/numbering.xml": NUMBERING.lstrip()}))
+    assert found.text == "1. Trap\n  It needs bait.\n2. Release\n"
 
 
 LEGAL = """
