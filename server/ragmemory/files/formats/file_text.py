@@ -52,7 +52,7 @@ MAX_NAMED = 10
 # editors; and names of files, such as those by dvips and layout programs.
 NO_TITLE = re.compile(
     r"untitled( (document|page|presentation))?( ?\d+)?|unbenannt( ?\d+)?|\(anonymous\)|unspecified|no title"
-    r"|powerpoint[ -]presentation|microsoft (word|powerpoint|excel) - .*"
+    r"|powerpoint[ -]presentation|word document|microsoft (word|powerpoint|excel) - .*"
     r"|\S+\.(dvi|tex|e?ps|docx?|rtf|odt|pptx?|xlsx?|indd|qxd|p65|pmd)",
     re.IGNORECASE,
 )

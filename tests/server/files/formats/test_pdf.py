@@ -159,7 +159,7 @@ def test_pages_without_text_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "title", ["untitled", " Untitled Document 1", "Microsoft Word - draft3.doc", "lni.dvi"]
+    "title", ["untitled", " Untitled Document 1", "Microsoft Word - draft3.doc", "Word Document", "lni.dvi"]
 )
 def test_a_default_title_of_a_program_is_ignored(title: str) -> None:
     assert read(PAPER, pdf(["One."], title=title)).title == "paper.pdf"
