@@ -125,9 +125,7 @@ def table_header(text: str, row: int, gaps: tuple[str, ...] = ()) -> tuple[int, 
 def heading_of(line: str) -> tuple[int, str] | None:
     """Level and text of a heading with `#`, or in HTML; None for any other line of Markdown."""
     if found := _HTML_HEADING.match(line) if "</h" in line[:MAX_HTML_HEADING].lower() else None:
-        from html import unescape  # not at start-up
-
-        name = " ".join(unescape(_TAG.sub(" ", found[2])).split())
+        name = " ".join(_unescaped(_TAG.sub(" ", found[2])).split())
         return (int(found[1]), name) if 0 < len(name) <= MAX_HEADING else None
     if len(line) > MAX_HEADING:
         return None
@@ -136,7 +134,14 @@ def heading_of(line: str) -> tuple[int, str] | None:
         return None
     title = _ATTRIBUTES.sub("", match[2])
     bare = title.rstrip("#")
-    return len(match[1]), heading_text(title if bare.rstrip() == bare != "" else bare)
+    name = heading_text(title if bare.rstrip() == bare != "" else bare)
+    return len(match[1]), _unescaped(name) if "&" in name and "`" not in title else name
+
+
+def _unescaped(text: str) -> str:
+    from html import unescape  # not at start-up
+
+    return unescape(text)
 
 
 def heading_text(markup: str) -> str:

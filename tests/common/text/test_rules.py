@@ -64,6 +64,8 @@ def test_every_character_of_a_script_without_spaces_becomes_a_token(text: str, t
         ("# ![](logo.png) Soup [![build](badge.svg)](ci)", (1, "Soup")),
         ("# ![Soup](logo.png)", (1, "Soup")),
         ("# C#", (1, "C#")),
+        ("# &#34;Soup&#34; &amp; Bread", (1, '"Soup" & Bread')),
+        ("# `&amp;` in URLs", (1, "&amp; in URLs")),
         ("## Scope {#scope .wide}", (2, "Scope")),
         ("## Scope ## {: #scope}", (2, "Scope")),
         ("## The {set} of {#a}, {#b}", (2, "The {set} of {#a},")),
