@@ -125,7 +125,7 @@ def table_header(text: str, row: int, gaps: tuple[str, ...] = ()) -> tuple[int, 
 def heading_of(line: str) -> tuple[int, str] | None:
     """Level and text of a heading with `#`, or in HTML; None for any other line of Markdown."""
     if found := _HTML_HEADING.match(line) if "</h" in line[:MAX_HTML_HEADING].lower() else None:
-        name = " ".join(_unescaped(_TAG.sub(" ", found[2])).split())
+        name = _unescaped(_TAG.sub(" ", found[2]))
         return (int(found[1]), name) if 0 < len(name) <= MAX_HEADING else None
     if len(line) > MAX_HEADING:
         return None
@@ -141,7 +141,7 @@ def heading_of(line: str) -> tuple[int, str] | None:
 def _unescaped(text: str) -> str:
     from html import unescape  # not at start-up
 
-    return unescape(text)
+    return " ".join(unescape(text).split())
 
 
 def heading_text(markup: str) -> str:

@@ -65,6 +65,7 @@ def test_every_character_of_a_script_without_spaces_becomes_a_token(text: str, t
         ("# ![Soup](logo.png)", (1, "Soup")),
         ("# C#", (1, "C#")),
         ("# &#34;Soup&#34; &amp; Bread", (1, '"Soup" & Bread')),
+        ("# Soup&nbsp;&#10;of the day&nbsp;", (1, "Soup of the day")),
         ("# `&amp;` in URLs", (1, "&amp; in URLs")),
         ("## Scope {#scope .wide}", (2, "Scope")),
         ("## Scope ## {: #scope}", (2, "Scope")),
