@@ -14,8 +14,10 @@ BEGINNING = b"{\\rtf"
 LEVEL = re.compile(r"(\\outlinelevel([0-8]))(?!\d) ?")
 # Precedes the level in the converted text until the paragraphs are split; occurs in no text.
 MARK = "\x01"
-# The number or bullet of an item, which striprtf would leave out, and what follows it in the converted text.
-NUMBERED = re.compile(r"\{\\(?:pntext|listtext)\b((?:[^{}\\]|\\(?!tab\b).)*)(?:\\tab ?|\t)\}", re.DOTALL)
+# The number or bullet of an item, which striprtf may leave out, and what follows it in the converted text.
+NUMBERED = re.compile(
+    r"\{\\(?:pntext|listtext)\b((?:[^{}\\]|\\(?!(?:tab|pntext|listtext)\b).)*)(?:\\tab ?|\t)\}", re.DOTALL
+)
 ITEM = "\x02"
 NUMBER = re.compile(r"\d|[^\W_]\W")
 # Hexadecimal picture data, which striprtf would parse digit by digit.
@@ -54,12 +56,13 @@ def read(path: Path, data: bytes) -> FileText:
     builder, title, rows = TextBuilder(by_paragraph=True), "", list[list[str]]()
     for paragraph in text.split("\n"):
         level = paragraph.partition(MARK)[2][:1]
-        number, is_item, line = re.sub(rf"{MARK}\d", "", paragraph).rpartition(ITEM)
+        line = re.sub(rf"{MARK}\d", "", paragraph)
+        if line.endswith("|"):
+            rows.append([one_line(cell) for cell in line.replace(ITEM, " ").split("|")[:-1]])
+            continue
+        number, is_item, line = line.rpartition(ITEM)
         # A bullet is a sign or, in a font of symbols, a letter.
         number = number.strip() if NUMBER.search(number) else "-" * bool(is_item)
-        if line.endswith("|"):
-            rows.append([one_line(cell) for cell in line.split("|")[:-1]])
-            continue
         builder.add_rows(rows)
         rows = []
         if level:

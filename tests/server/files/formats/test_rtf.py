@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from ragcommon.files.decoding import NotText
-from ragmemory.files.formats.rtf import PICTURE, read
+from ragmemory.files.formats.rtf import NUMBERED, PICTURE, read
 
 pytest.importorskip("striprtf", reason="striprtf is not installed")
 
@@ -49,6 +50,17 @@ def test_items_keep_their_numbers_and_bullets() -> None:
     )
     found = read(FILE, rb"{\rtf1\ansi\pard" + items).text
     assert found == "# 2. Rights\n\n1. Use.\n\n- a) At home.\n\n- Alone.\n\n- Ask.\n"
+
+
+def test_items_in_a_table_are_part_of_their_cells() -> None:
+    row = rb"\trowd Tea\cell {\listtext 1.\tab}Boil\par{\listtext 2.\tab}Pour\cell\row\pard End.\par}"
+    assert read(FILE, rb"{\rtf1\ansi" + row).text == "| Tea | 1. Boil 2. Pour |\n| --- | --- |\n\nEnd.\n"
+
+
+def test_many_beginnings_of_items_are_searched_in_linear_time() -> None:
+    began = time.process_time()
+    assert NUMBERED.search("{\\listtext\\" * 10_000) is None
+    assert time.process_time() - began < 2
 
 
 def test_text_that_was_deleted_is_left_out() -> None:
