@@ -14,8 +14,8 @@ def pdf(
 ) -> bytes:
     """A PDF with one line of text for each line of a page; "" makes one without text, bytes are its content.
 
-    The fonts F1, in bold F2 and monospaced F5 may be used there, and F3 and F4, bitmaps whose characters have
-    no names, and F6, one with the names of dingbats for "a" and "e".
+    The fonts F1, in bold F2, monospaced F5 and F7, and F3 and F4, bitmaps whose characters have no names, may
+    be used there, and F6, one with the names of dingbats for "a" and "e".
     No password opens an encrypted PDF. `annotations` are those of each page, as dictionaries.
     """
     glyph = b"500 0 0 0 400 500 d1 0 0 400 500 re f"
@@ -50,7 +50,8 @@ def pdf(
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R"
             b" /F2 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold >> /F3 5 0 R /F4 6 0 R"
-            b" /F5 << /Type /Font /Subtype /Type1 /BaseFont /Courier >> /F6 7 0 R >> >>"
+            b" /F5 << /Type /Font /Subtype /Type1 /BaseFont /Courier >> /F6 7 0 R"
+            b" /F7 << /Type /Font /Subtype /Type1 /BaseFont /Courier-Bold >> >> >>"
             b" /Annots [%s] /Contents %d 0 R >>" % (annotations, len(objects) + 2)
         )
         objects.append(

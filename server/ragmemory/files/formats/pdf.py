@@ -90,10 +90,12 @@ DINGBATS = {
     )
     if sign != " "
 }
+# That of "e": a page without it has other dingbats, which are meant as such.
+LIKE_E = "❡"
 # Bullets of the fonts Symbol and Wingdings, which programs write as characters of the private use area.
 BULLETS = {"\uf0b7": "•", "\uf0a7": "▪", "\uf0d8": "➢", "\uf0fc": "✓"}
 LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\u200c": "", **BULLETS})
-OF_TEX = re.compile(rf"[\x10-\x1f\x80-\x9f¿ÿ❛-❧]|{ACCENT.pattern}")
+OF_TEX = re.compile(rf"[\x10-\x1f\x80-\x9f¿ÿ{LIKE_E}]|{ACCENT.pattern}")
 # Dots that lead to a page number or a price are wider than a screen. Shortened, they still show a gap.
 LEADER, GAP = re.compile(r"\.{5,}|(?:\. ){4,}\."), "...."
 # From this many jumps in reading order on, a failure to analyse the layout of a page is reported.
@@ -108,7 +110,7 @@ MIN_SLANT, RIGHT_ANGLE = 0.1, pi / 2
 LINE = re.compile(r"\S(?:[^\r\n]*\S)?")
 # The weight from which a font is bold (regular ones have 435 or less), if its name does not say so.
 BOLD_WEIGHT = 540
-MONOSPACED = re.compile(rb"mono|courier|typewriter|code|consol|cmtt")
+MONOSPACED = re.compile(rb"mono(?!type)|courier|typewriter|(?<!uni)code|consol|cmtt")
 MAX_FONT_NAME = 200
 # Scanned pages are drawn with DPI dots per inch, as tesseract advises; a larger page than A3 with fewer.
 DPI, POINTS, MAX_PIXELS = 300, 72, 18_000_000
@@ -390,12 +392,13 @@ def _lines(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Iterator[L
 
     name = create_string_buffer(MAX_FONT_NAME)
 
-    def boldness(place: int) -> bool | None:
+    def style(place: int) -> tuple[bool, bool]:
+        """Whether a character is bold, and whether it is of code."""
         # A longer name is not copied: the buffer would still hold that of another font.
         size = FPDFText_GetFontInfo(page, place, name, MAX_FONT_NAME, None)
         font = name.value.lower() if 0 < size <= MAX_FONT_NAME else b""
         is_bold = b"bold" in font or FPDFText_GetFontWeight(page, place) >= BOLD_WEIGHT
-        return is_bold or (None if MONOSPACED.search(font) else False)
+        return is_bold, MONOSPACED.search(font) is not None
 
     text: str = page.get_text_range()
     # Offsets in the text are those of its characters, unless some are missing: those without a code.
@@ -409,9 +412,11 @@ def _lines(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Iterator[L
         if mended:
             line = "".join(mended.get(place, text[place]) for place in range(found.start(), found.end()))
         line = undivided(MOVED.sub("", line)).translate(LIGATURES).strip()
-        # Names of code are often not bold in a bold title.
-        bold = {*map(boldness, places)} - {None}
-        yield Line(line, round(size + BOLD * (bold == {True}), 1))
+        styles = [style(place) for place in places]
+        # Names of code are often not bold in a bold title; in code and in an index, single words are bold.
+        begins_bold = styles[0] == (True, False)
+        is_bold = all(is_bold or (is_code and begins_bold) for is_bold, is_code in styles)
+        yield Line(line, round(size + BOLD * is_bold, 1))
 
 
 def _outline(document: pypdfium2.PdfDocument) -> Iterator[Bookmark]:
@@ -465,14 +470,15 @@ def _decoded(page: pypdfium2.PdfTextPage) -> dict[int, str]:
     )
 
     fonts, misnamed = defaultdict[int, dict[int, int]](dict), set[int]()
+    dingbats = DINGBATS if LIKE_E in page.get_text_range() else {}
     name = create_string_buffer(MAX_FONT_NAME)
     for place in range(page.count_chars()):
         printed = FPDFText_GetTextObject(page, place)
         if printed and FPDFText_GetFontInfo(page, place, name, MAX_FONT_NAME, None) <= 1:
             font = cast(FPDFTextObj_GetFont(printed), c_void_p).value or 0
             code = FPDFText_GetUnicode(page, place)
-            fonts[font][place] = DINGBATS.get(code, code)
-            if code in DINGBATS:
+            fonts[font][place] = dingbats.get(code, code)
+            if code in dingbats:
                 misnamed.add(place)
     texts = [
         codes for codes in fonts.values() if any(ord("a") <= code <= ord("z") for code in codes.values())

@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 
 class Line(NamedTuple):
-    """A line of a page, with the size of its smallest characters in points, and BOLD more if all are bold."""
+    """A line of a page, with the size of its smallest characters in points, BOLD more if words are bold."""
 
     text: str
     size: float

@@ -82,6 +82,11 @@ def test_characters_of_bitmaps_of_tex_that_are_named_like_dingbats_are_letters()
     assert read(PAPER, pdf([content])).text == "A firm least squares test\n"
 
 
+def test_a_dingbat_of_a_font_without_a_name_is_kept() -> None:
+    content = b"BT /F1 12 Tf 72 720 Td (Tea \xbf ) Tj /F6 12 Tf (a) Tj ET"
+    assert read(PAPER, pdf([content])).text == "Tea ¿ ❛\n"
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -359,6 +364,18 @@ def test_a_name_of_code_in_a_bold_title_is_part_of_it() -> None:
         "# What fly does and when?",
         "# To what kite land is given, if and when?",
     ]
+
+
+@pytest.mark.parametrize(
+    "code", ["/F7 10 Tf (SELECT) Tj /F5 10 Tf ( tail FROM", "/F5 10 Tf (Tail, ) Tj /F2 10 Tf (2"]
+)
+def test_a_line_of_code_or_of_an_index_with_a_bold_word_is_no_heading(code: str) -> None:
+    shown = [
+        f"1 0 0 1 72 {700 - 60 * row} Tm {code}) Tj"
+        f" /F1 10 Tf 1 0 0 1 72 {685 - 60 * row} Tm ({SAID}) Tj 1 0 0 1 72 {670 - 60 * row} Tm ({SAID}) Tj"
+        for row in range(2)
+    ]
+    assert "#" not in read(PAPER, pdf([f"BT {' '.join(shown)} ET".encode()])).text
 
 
 def test_a_question_in_a_large_size_is_a_heading_also_if_it_is_long() -> None:
