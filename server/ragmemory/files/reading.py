@@ -13,7 +13,7 @@ from ragmemory.files.formats.detection import TEXT, module_for, module_of
 from ragmemory.files.formats.file_text import FileText
 
 # Incremented when a format is read differently, so that unchanged files are read again.
-READER_VERSION = 34
+READER_VERSION = 35
 # Ends the stamp of a file with scanned pages that were not read, as a program was missing.
 UNREAD_SCANS = ":scans"
 # A file modified less than this before it was read may change again without a new modification time.
