@@ -240,8 +240,30 @@ def test_a_name_with_numbers_is_found_before_others_like_it(question: str, other
     assert notes.ask(question)[0].chunk_id == len(notes.texts)
 
 
+@pytest.mark.parametrize(
+    ("question", "other", "asked"),
+    [
+        (
+            "How many doses of the Covid-19 vaccine are needed?",
+            "In 2020 we paid 19 euros for a Covid test; the fridge of the vaccine was broken.",
+            "The vaccine against the coronavirus needs two doses, and a booster for adults.",
+        ),
+        (
+            "What did the board decide on 9 March 2025? 2025-03-09",
+            "2025-03-21: the board met and did not decide. Called at 09:15.",
+            "On 9 March 2025 the board decided to sell the old boat house to the town.",
+        ),
+    ],
+)
+def test_a_date_or_a_word_with_one_number_may_be_written_otherwise(
+    question: str, other: str, asked: str
+) -> None:
+    notes = Notes(*KITCHEN, *HOUSE, other, asked)
+    assert notes.ask(question)[0].chunk_id == len(notes.texts)
+
+
 def test_many_names_with_numbers_take_no_time() -> None:
     notes = Notes(*KITCHEN, *HOUSE)
     started = time.perf_counter()
-    notes.ask(" ".join(f"A-{n}" for n in range(10_000)) + 100_000 * "1" + "-")
+    notes.ask(" ".join(f"A-{n}-{n}" for n in range(10_000)) + 100_000 * "1" + "-")
     assert time.perf_counter() - started < 10
