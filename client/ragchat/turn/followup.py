@@ -66,9 +66,9 @@ def question_of(message: str, history: Sequence[Turn]) -> str:
     A correction of the last question has that question before it, without what it replaces, and the number of
     a source becomes its title.
     """
-    question = topic_of(_without_small_talk(message))
+    question = _without_small_talk(message)
     if not history:
-        return question
+        return topic_of(question)
     correction = _CORRECTION.match(message)
     if correction and len(content_words(message)) <= REFERRING_WORDS:
         right, wrong = message[correction.end() :], correction["wrong"]
@@ -78,7 +78,7 @@ def question_of(message: str, history: Sequence[Turn]) -> str:
             question = right
     last = history[-1].answer
     titles = {one.n: one.title for one in [*last.citations, *last.nearest]}
-    return _SHOWN.sub(lambda found: titles.get(int(found[1]), found[0]), question)
+    return topic_of(_SHOWN.sub(lambda found: titles.get(int(found[1]), found[0]), question))
 
 
 def _without_small_talk(message: str) -> str:

@@ -50,6 +50,7 @@ def test_a_request_for_what_documents_say_is_searched_by_its_topic(request_: str
         "what is in Notes on Nursing?",
         "what did I write about it?",
         "what about bees?",
+        "what do we have on Monday?",
         "Was ist zu tun?",
     ],
 )
