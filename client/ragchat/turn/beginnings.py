@@ -20,6 +20,7 @@ from ragchat.turn.days import note_of_day
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.uris import exact_glob
+from ragcommon.contract.documents import DocumentInfo
 from ragcommon.contract.search import Hit
 from ragcommon.text.places import file_name
 from ragconfig.settings import packaged
@@ -44,7 +45,7 @@ async def with_beginning(
     hits = [candidate.hit for candidate in retrieval.candidates]
     try:
         with anyio.fail_after(limits.seconds):
-            noted = await note_of_day(question, memory)
+            noted = None if retrieval.goes_on else await note_of_day(question, memory)
             if (best := noted or _best_named(question, hits)) is None:
                 return retrieval
             if noted is None and (first := _first_of(best, hits, 1)) is not None:
@@ -55,9 +56,10 @@ async def with_beginning(
         return retrieval
     if (first := _first_of(best, found.hits, part.end_line)) is None:
         return retrieval
-    if noted is not None:
+    if isinstance(best, Hit):
+        first = with_changes(first, rank=best.rank, score=best.score)
+    else:
         first = _longer(first, part.text)
-    first = with_changes(first, rank=best.rank, score=best.score)
     added = Candidate(first, True, "the beginning of the document that the question names")
     others = [one for one in retrieval.candidates if one.hit.chunk_id != first.chunk_id]
     shown = replace(retrieval, candidates=[added, *others], beginning=first.chunk_id)
@@ -91,7 +93,7 @@ def _top(evidence: Evidence, score: float) -> Window:
     return Window(evidence, first, max(first, *fitting), first, score)
 
 
-def _first_of(named: Hit, hits: Sequence[Hit], last: int) -> Hit | None:
+def _first_of(named: Hit | DocumentInfo, hits: Sequence[Hit], last: int) -> Hit | None:
     """The first passage of a document, if it begins in line `last` or before."""
     own = [hit for hit in hits if hit.document_id == named.document_id and hit.start_line <= last]
     return min(own, key=lambda hit: hit.start_line, default=None)

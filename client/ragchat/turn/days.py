@@ -5,22 +5,26 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
 
 from ragchat.grounding.facts import DATE
 from ragchat.grounding.words import MONTHS, content_words, folded, is_general, words
 from ragchat.turn.followup import days_in
 from ragchat.turn.retrieval import Memory
+from ragchat.uris import exact_glob
+from ragcommon.contract.documents import DocumentInfo
 from ragcommon.contract.search import Hit
+from ragcommon.text.places import file_name
 from ragconfig.settings import packaged
 
-# Passages among which notes are searched: memory returns no more at once.
-FOUND = 100
+FOUND = 100  # passages of a note; memory returns no more at once
 MAX_CHARACTERS = 100  # of a question about nothing else than such a time
 # In globs: any year, which a question seldom names, and any day.
 ANY_YEAR, ANY_DAY = "[12]???", "??"
 
 _WORDS = packaged("views.toml")["days"]
-_ASKING = {*folded(_WORDS["asking"]).split()}
+_ASKING, _AROUND = ({*folded(_WORDS[key]).split()} for key in ("asking", "around"))
 _AGO, _WEEKDAYS = (
     {word: at for at, names in enumerate(_WORDS[key]) for word in folded(names).split()}
     for key in ("ago", "weekdays")
@@ -29,28 +33,30 @@ _WEEKS, _RECENT_MONTHS = ([re.compile(folded(one)) for one in _WORDS[key]] for k
 _NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
 # "In May", "May 2025"; not "may".
 _MONTH = re.compile(rf"\b(?:(?:in|im|en|em|of|for|from) )?({_NAMES})\b\.?,?(?:(?: of| de)? (\d{{4}})\b)?")
-_NAMED = re.compile(r"(\d{4})\D?(\d\d)\D?(\d\d)(?!.*\d{4}\D?\d\d\D?\d\d)")
+_NAMED = re.compile(r"(.*)(?<!\d)(\d{4})\D?(\d\d)\D?(\d\d)(?!\d)(.*)")
 
 
-async def note_of_day(question: str, memory: Memory) -> Hit | None:
-    """A passage of the note of the day that a question is about, of the last year that has one."""
+async def note_of_day(question: str, memory: Memory) -> DocumentInfo | None:
+    """The note of the day that a question is about, of the last year that has one."""
     for day in _asked_days(question):
-        if found := (await memory.query(day, FOUND, {"uri": f"*{day.replace('-', '?')}*"})).hits:
-            return max(found, key=lambda hit: (day_of(hit.uri), -len(hit.uri)))
+        if noted := await _noted(day, memory):
+            return noted[0]
     return None
 
 
-async def notes_of_period(question: str, memory: Memory) -> list[Hit]:
-    """The passages of the notes of the week or month that a question is about, in order.
+async def notes_of_period(question: str, memory: Memory) -> list[list[Hit]]:
+    """The passages of each note of the week or month that a question is about, in order.
 
     A month without a year is that of the last one with notes.
     """
-    found: list[Hit] = []
-    for day in _asked_period(question):
-        hits = (await memory.query(day, FOUND, {"uri": f"*{day.replace('-', '?')}*"})).hits
-        years = [day_of(hit.uri)[:4] for hit in hits]
-        found += [hit for hit, year in zip(hits, years, strict=True) if year and year == max(years)]
-    return sorted(found, key=lambda hit: (day_of(hit.uri), hit.uri, hit.start_line))
+    noted = [note for glob in _asked_period(question) for note in await _noted(glob, memory)]
+    found = [await memory.query(file_name(one.uri), FOUND, {"uri": exact_glob(one.uri)}) for one in noted]
+    return [sorted(one.hits, key=lambda hit: hit.start_line) for one in found if one.hits]
+
+
+def asks_for_notes(question: str) -> bool:
+    """Whether a question is for the notes of a day, a week or a month."""
+    return bool(_asked_days(question) or _asked_period(question))
 
 
 def is_from_today(question: str) -> bool:
@@ -63,8 +69,22 @@ def is_from_today(question: str) -> bool:
 
 
 def day_of(uri: str) -> str:
-    """The day in the name of a note, as 2025-03-09; "" for other names."""
-    return "-".join(found.groups()) if (found := _NAMED.search(uri)) else ""
+    """The day of a note by the name of its file, as 2025-03-09; "" for names that say more than that."""
+    path = PurePosixPath(unquote(urlsplit(uri).path).replace("_", "-")).with_suffix("")
+    if (found := _NAMED.fullmatch(str(path))) is None:
+        return ""
+    before, *day, after = found.groups()
+    rest = [word for word in words(folded(f"{before.rpartition('/')[2]} {after}")) if not _is_weekday(word)]
+    return "-".join(day) if _says_nothing_else(" ".join(rest)) else ""
+
+
+async def _noted(day: str, memory: Memory) -> list[DocumentInfo]:
+    """The notes of the days that a glob matches, in order, of the last year that has any."""
+    found = (await memory.documents(None, {"uri": f"*{day.replace('-', '?')}*"})).documents
+    days = {one.uri: day_of(one.uri) for one in found}
+    last = max(days.values(), default="")[:4]
+    noted = [one for one in found if last and days[one.uri].startswith(last)]
+    return sorted(noted, key=lambda one: (days[one.uri], len(one.uri), one.uri))
 
 
 def _asked_days(question: str) -> list[str]:
@@ -75,7 +95,8 @@ def _asked_days(question: str) -> list[str]:
         days = [(today - datetime.timedelta(ago[named[0]])).isoformat()] if len(named) == 1 else []
         text = text.replace(named[0], " ")
     else:
-        days, text = days_in(text) or [*_of_any_year(text)], DATE.sub(" ", text)
+        days, (text, dates) = days_in(text) or [*_of_any_year(text)], DATE.subn(" ", text)
+        days = days if dates == 1 else []
     return days if days and _says_nothing_else(text) else []
 
 
@@ -108,4 +129,10 @@ def _of_any_year(text: str) -> Iterator[str]:
 
 
 def _says_nothing_else(text: str) -> bool:
-    return all(word in _ASKING or is_general(word) for word in content_words(text))
+    is_around = not _AROUND.isdisjoint(words(text))
+    return not is_around and all(word in _ASKING or is_general(word) for word in content_words(text))
+
+
+def _is_weekday(word: str) -> bool:
+    """Whether a word in the name of a note is a weekday or the beginning of one, as "Sat"."""
+    return any(day.startswith(word) for day in _WEEKDAYS)

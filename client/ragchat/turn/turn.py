@@ -6,6 +6,7 @@ small talk gets a fixed reply. The caller keeps the conversation and saves the t
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,6 +21,7 @@ from ragchat.llm.types import OFFLINE
 from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL
 from ragchat.offline.views import asks_for_outline
 from ragchat.turn.beginnings import with_beginning
+from ragchat.turn.days import asks_for_notes
 from ragchat.turn.events import Delta, Emit, Event, Notice, Rephrasing, Retrieved, Retrieving, Shown
 from ragchat.turn.followup import changes_topic, depends, may_change_topic, question_of, search_text
 from ragchat.turn.generation import generate
@@ -146,6 +148,9 @@ class _OngoingTurn:
         """Query memory. If it is needed, its failure is raised."""
         self.emit(Retrieving(query))
         retrieval = await retrieve(self._memory, query, self._limits.retrieval)
+        is_follow_up = query not in (question, search_text(question, []))
+        if is_follow_up and not asks_for_notes(self._history[-1].question):
+            retrieval = dataclasses.replace(retrieval, goes_on=True)
         retrieval = await with_beginning(retrieval, question, self._memory, self._limits.retrieval)
         self.time("retrieval")
         if retrieval.failure and is_needed:

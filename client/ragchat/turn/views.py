@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -67,7 +67,7 @@ COMPARING = re.compile(_FILE["comparing"], re.IGNORECASE)
 TAGGED = re.compile(_FILE["tagged"].format(**_FILE["names"]), re.IGNORECASE)
 MAX_TAGGED = 40
 # A line with three words, which is no heading, front matter, property or open checkbox.
-TELLING = re.compile(r"\s*(?:[-*+>] )?(?!\[ \]|#+ |[\w-]+::? |\W*$)(?:\S*\w\S*\s+){2}\S*\w")
+TELLING = re.compile(r"\s*+(?:[-*+>] )?+(?!\[ \]|#+ |[\w-]+::? |\W*$)(?:[^\w\s]*+\w\S*+\s++){2}[^\w\s]*+\w")
 MAX_CHUNKS = 100  # of a document, for the chunk ids of citations; memory returns no more at once
 
 
@@ -79,7 +79,7 @@ async def view_of(
         with anyio.fail_after(limits.seconds):
             if tagged := await _tagged(question, retrieval, memory):
                 return tagged
-            if period := await _period(question, retrieval, memory):
+            if not retrieval.goes_on and (period := await _period(question, retrieval, memory)):
                 return period
             compares = COMPARING.search(question) is not None
             if asks_for_list(question):
@@ -116,7 +116,7 @@ async def _tagged(question: str, retrieval: Retrieval, memory: Memory) -> Answer
 async def _period(question: str, retrieval: Retrieval, memory: Memory) -> Answer | None:
     """The notes of the week or month that is asked about, each with its first line that says something."""
     lines, hits, citations = list[str](), list[Hit](), list[Citation]()
-    for _, own in groupby(await notes_of_period(question, memory), key=lambda hit: hit.uri):
+    for own in await notes_of_period(question, memory):
         spans = [(hit, span) for hit in own for span in line_spans(hit.text) if span[0] < span[1]]
         hit, said = next(((hit, one) for hit, one in spans if TELLING.match(hit.text[slice(*one)])), spans[0])
         hits.append(hit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, retrieve
 from ragchat.turn.scope import Scope
-from ragchat.turn.views import MAX_POINTS
+from ragchat.turn.views import MAX_POINTS, TELLING
 from tests.support.documents import pdf
 from tests.support.memory import memory_of
 
@@ -124,6 +125,13 @@ async def test_the_documents_with_a_tag_are_listed(question: str, memory: Memory
     answer = await ask(question, memory)
     assert answer.text == "2 documents are tagged boats:\n\n- sloop.md [1]\n- yawl.md [2]"
     assert [one.location for one in answer.citations] == ["sloop.md:1–3", "yawl.md:1–3"]
+
+
+def test_the_time_for_long_lines_of_notes_is_bounded() -> None:
+    started = time.perf_counter()
+    for text in ("a", " ", "a-", "- "):
+        assert not TELLING.match(20_000 * text)
+    assert time.perf_counter() - started < 1
 
 
 async def test_a_question_with_an_unknown_tag_is_answered_by_passages(memory: MemoryClient) -> None:
