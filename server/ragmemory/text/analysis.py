@@ -34,7 +34,7 @@ WORD = rf"[{GAPLESS}]+|(?:[^\W_{GAPLESS}]|[{MARKS}])+|[{PICTURES}]"
 GAPLESS_START = rf"[{GAPLESS}]"
 PLAIN_WORD = r"[^\W_]+"
 JOINED_WORDS = r"(?<![A-Za-z0-9])[A-Za-z0-9]++(?:[-_.:+][A-Za-z0-9]++){2,}+"
-DATE = r"\d{4}-\d\d-\d\d|\d{1,2}([.-])\d{1,2}\1\d{4}"
+ISO_DATE = r"\d{4}-\d\d-\d\d"
 
 # Non-ASCII words are folded once and cached (about 10 MB), unless they are too long.
 CACHED_PARTS = 50_000
@@ -145,10 +145,11 @@ def is_one_word(text: str) -> bool:
 def numbered_names(text: str) -> list[str]:
     """The names of three parts or more, two with a digit, such as CVE-2021-44228 or 192.168.1.10.
 
-    Others are written in several ways: "Covid-19", "a 20-year lease", and dates.
+    Others are written in several ways: "Covid-19", "a 20-year lease", and days, to which the client adds the
+    form of ISO 8601.
     """
     names = re.findall(JOINED_WORDS, text)
-    return [one for one in names if len(re.findall(r"\d\w*+", one)) > 1 and not re.fullmatch(DATE, one)]
+    return [one for one in names if len(re.findall(r"\d\w*+", one)) > 1 and not re.fullmatch(ISO_DATE, one)]
 
 
 def _without_stop_words(words: list[str]) -> list[str]:
