@@ -65,7 +65,7 @@ def is_from_today(question: str) -> bool:
     is_named = (
         DATE.search(text) or _MONTH.search(text) or not _WEEKDAYS.keys().isdisjoint(content_words(text))
     )
-    return not is_named and bool(_asked_days(question) or _asked_period(question))
+    return not is_named and asks_for_notes(question)
 
 
 def day_of(uri: str) -> str:
