@@ -8,35 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.answer import Answer
-from ragchat.memory.client import MemoryClient
-from ragchat.turn.beginnings import with_beginning
 from ragchat.turn.days import day_of
-from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
-from ragchat.turn.offline import answer_offline
-from ragchat.turn.retrieval import Retrieval, retrieve
-from ragchat.turn.topics import topic_of
+from ragchat.turn.limits import Budget, TurnLimits
 from ragchat.turn.turn import take_turn
 from ragchat.turn.types import Turn
+from tests.client.turn.test_beginnings import LIMITS, ask, retrieved
 from tests.support.memory import memory_of
 
-LIMITS = RetrievalLimits(top_k=4, min_score=0.3, seconds=30.0)
 DAYS = {
     "journal/2023_07_08.md": "- Bought a heron.\n\n# Log\n\nIt sings.\n",
     "journal/2023_11_08.md": "Seen on 2023-11-08 at 2.07, July weather.\n",
     "2023-07-08 minutes of the pump club.md": "What did the club do? It did nothing on 8 July 2023.\n",
     "2023-07-10 invoice.md": "Of 10 July: 300 euros.\n",
 }
-
-
-async def retrieved(question: str, memory: MemoryClient) -> Retrieval:
-    return await with_beginning(await retrieve(memory, question, LIMITS), question, memory, LIMITS)
-
-
-async def ask(message: str, documents: dict[str, str], folder: Path) -> Answer:
-    question = topic_of(message)
-    async with memory_of(folder, documents) as memory:
-        return await answer_offline(question, question, await retrieved(question, memory), memory, LIMITS)
 
 
 @pytest.mark.parametrize(
