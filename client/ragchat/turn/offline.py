@@ -77,7 +77,8 @@ async def answer_offline(
             ordered = [await _with_replies(best, memory, limits), *others]
         windows, others = chosen(ordered)
         further = [window for window in others if window.hit.score >= ON_TOPIC_SCORE]
-    if retrieval.of_day:  # Whatever a note says, it is that of the day.
+    if retrieval.of_day:  # Whatever the note of the day says, it is what is asked for.
+        windows, further = windows[:1], [*windows[1:], *further]
         judged = replace(judged, state=Closeness.GROUNDED, missing=[])
     else:
         judged = _of_shown(judged, grounding.question, windows)

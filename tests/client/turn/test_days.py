@@ -39,6 +39,7 @@ async def test_a_question_about_a_day_is_answered_by_its_note(question: str, tmp
     assert answer.cards[0].location.startswith("2023_07_08.md:1–")
     assert "Bought a heron" in answer.cards[0].text
     assert "It sings" in answer.cards[0].text
+    assert len(answer.cards) == 1
     assert answer.grounded
 
 
