@@ -14,6 +14,7 @@ from ragchat.turn.topics import topic_of
     [
         "my notes on bees",
         "Can you find my notes about bees?",
+        "where can I find information about bees?",
         "what did I write about bees?",
         "Have I ever written anything about bees?",
         "what do the documents say about bees",
@@ -49,6 +50,8 @@ def test_a_request_for_what_documents_say_is_searched_by_its_topic(request_: str
         "summarise my notes on bees",
         "what is in Notes on Nursing?",
         "what did I write about it?",
+        "Could I give a talk about bees?",
+        "can we write about bees?",
         "what about bees?",
         "what do we have on Monday?",
         "Was ist zu tun?",
