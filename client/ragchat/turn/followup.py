@@ -106,7 +106,7 @@ def search_text(question: str, history: Sequence[Turn]) -> str:
     if len(question) > MAX_QUERY_CHARACTERS:
         return question
     days = _iso_dates(question)
-    if not history or not (depends(question) or _goes_on(question, _before(history))):
+    if not history or not (depends(question) or _is_of_shown(question, _before(history))):
         return " ".join([question, *days])
     own = [*content_words(question), *days]
     before = _before(history)
@@ -114,11 +114,16 @@ def search_text(question: str, history: Sequence[Turn]) -> str:
     return " ".join([question.strip(), *own, *_carried(before, own)])
 
 
-def _goes_on(question: str, before: Turn) -> bool:
+def _is_of_shown(question: str, before: Turn) -> bool:
     """Whether a question of few words asks about what was shown last."""
     own = Question.of(question).words
     terms = {*index_terms(" ".join(f"{card.heading} {card.text}" for card in before.answer.cards))}
     return len(own) <= FEW_WORDS and all(word.is_in(terms) for word in own)
+
+
+def goes_on(question: str) -> bool:
+    """Whether a question begins as one that goes on: "and in July?"."""
+    return bool(_OPENER.match(question) or _ELLIPTIC.match(question))
 
 
 def _before(history: Sequence[Turn]) -> Turn:

@@ -23,7 +23,7 @@ from ragchat.offline.views import asks_for_outline
 from ragchat.turn.beginnings import with_beginning
 from ragchat.turn.days import asks_for_notes
 from ragchat.turn.events import Delta, Emit, Event, Notice, Rephrasing, Retrieved, Retrieving, Shown
-from ragchat.turn.followup import changes_topic, depends, may_change_topic, question_of, search_text
+from ragchat.turn.followup import changes_topic, depends, goes_on, may_change_topic, question_of, search_text
 from ragchat.turn.generation import generate
 from ragchat.turn.grounding import Grounding, judge_passages
 from ragchat.turn.limits import TurnLimits
@@ -148,8 +148,7 @@ class _OngoingTurn:
         """Query memory. If it is needed, its failure is raised."""
         self.emit(Retrieving(query))
         retrieval = await retrieve(self._memory, query, self._limits.retrieval)
-        is_follow_up = query not in (question, search_text(question, []))
-        if is_follow_up and not asks_for_notes(self._history[-1].question):
+        if self._history and goes_on(question) and not asks_for_notes(self._history[-1].question):
             retrieval = dataclasses.replace(retrieval, goes_on=True)
         retrieval = await with_beginning(retrieval, question, self._memory, self._limits.retrieval)
         self.time("retrieval")

@@ -121,15 +121,19 @@ async def test_a_month_gets_all_of_its_notes_whatever_their_length_and_number(tm
 
 
 @pytest.mark.parametrize(
-    ("before", "is_of_july"),
-    [("What did I do in June 2023?", True), ("Which heron flew in June 2023?", False)],
+    ("before", "asked", "is_of_july"),
+    [
+        ("What did I do in June 2023?", "and in July 2023?", True),
+        ("Which heron flew in June 2023?", "and in July 2023?", False),
+        ("Which heron flew in June 2023?", "What happened in July 2023?", True),
+    ],
 )
 async def test_a_follow_up_gets_notes_if_the_question_before_did(
-    before: str, is_of_july: bool, tmp_path: Path
+    before: str, asked: str, is_of_july: bool, tmp_path: Path
 ) -> None:
     async with memory_of(tmp_path, MONTHS | {"2023-06-05.md": "A heron flew over the lake.\n"}) as memory:
         history = list[Turn]()
-        for question in (before, "and in July 2023?"):
+        for question in (before, asked):
             history.append(
                 await take_turn(
                     question,
