@@ -60,7 +60,7 @@ def asks_for_notes(question: str) -> bool:
 
 
 def is_from_today(question: str) -> bool:
-    """Whether a question is about nothing but a time such as "last week": a weekday may recur in a text."""
+    """Whether a question names only a time such as "last week". Weekdays are also those of timetables."""
     text = _short(question)
     is_named = (
         DATE.search(text) or _MONTH.search(text) or not _WEEKDAYS.keys().isdisjoint(content_words(text))

@@ -61,7 +61,7 @@ CARRIED_WORDS = 12
 
 
 def question_of(message: str, history: Sequence[Turn]) -> str:
-    """The question that a message asks, without small talk before it; the topic of one for all about it.
+    """The question that a message asks, without small talk before it; or the topic of `topic_of`.
 
     A correction of the last question has that question before it, without what it replaces, and the number of
     a source becomes its title.
@@ -179,7 +179,7 @@ def refers_back(question: str, history: Sequence[Turn]) -> bool:
 
 
 def _iso_dates(text: str) -> list[str]:
-    """The days and months that a text names with their year, as 2025-03-09, except those that it has so."""
+    """The days and months that a text names with their year, as 2025-03-09; none already in that form."""
     text = folded(text)
     months = _MONTH.findall(DATE.sub(" ", text))
     found = [*days_in(text), *(f"{year}-{MONTHS[word]:02}" for word, year in months if word in MONTHS)]

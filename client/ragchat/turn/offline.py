@@ -82,7 +82,7 @@ async def answer_offline(
         judged = replace(judged, state=Closeness.GROUNDED, missing=[])
     else:
         judged = _of_shown(judged, grounding.question, windows)
-        if is_from_today(question):  # What else says "last week" means another one.
+        if is_from_today(question):  # Other texts with "last week" mean another week.
             judged = replace(judged, state=Closeness.NEAREST)
     return answer_with(windows, further, retrieval.candidates, judged)
 

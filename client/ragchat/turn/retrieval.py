@@ -49,7 +49,7 @@ class Retrieval:
     failure: RagChatError | None = None  # why memory did not answer
     beginning: int = 0  # the chunk with the beginning of the document that is asked about
     of_day: bool = False  # that document is the note of the day that is asked about
-    goes_on: bool = False  # it is for a follow-up to a question that was not for the notes of a time
+    goes_on: bool = False  # the question follows one that did not ask for the notes of a time
 
 
 async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retrieval:

@@ -49,6 +49,7 @@ from ragchat.uris import exact_glob, short_names
 from ragcommon.contract.documents import DocumentInfo
 from ragcommon.contract.search import Hit, is_code
 from ragcommon.text.places import file_name, within
+from ragcommon.text.rules import counted
 from ragconfig.settings import packaged
 
 # A longer document is not read.
@@ -107,7 +108,7 @@ async def _tagged(question: str, retrieval: Retrieval, memory: Memory) -> Answer
             hits += [own[document.document_id]] if document.document_id in own else []
             lines.append(f"- {name}" + f" [{len(hits)}]" * (document.document_id in own))
         lines += [f"- {ELLIPSIS} {page.total - len(names):,} more"] * (page.total > len(names))
-        count = "1 document is" if page.total == 1 else f"{page.total:,} documents are"
+        count = f"{counted(page.total, 'document')} {'is' if page.total == 1 else 'are'}"
         citations = [Citation.of(n, hit, "") for n, hit in enumerate(hits, 1)]
         return _answer("\n".join([f"{count} tagged {tag}:\n", *lines]), citations, hits, retrieval)
     return None

@@ -452,12 +452,13 @@ def _characters(page: pypdfium2.PdfTextPage, mended: Mapping[int, str]) -> Itera
 
 def _mended(page: pypdfium2.PdfTextPage) -> dict[int, str]:
     """What is meant by characters that the fonts of TeX have in other places, and by accents over letters."""
-    if OF_TEX.search(page.get_text_range()) is None:
+    text = page.get_text_range()
+    if OF_TEX.search(text) is None:
         return {}
-    return _decoded(page) | _on_letters(page)
+    return _decoded(page, DINGBATS if LIKE_E in text else {}) | _on_letters(page)
 
 
-def _decoded(page: pypdfium2.PdfTextPage) -> dict[int, str]:
+def _decoded(page: pypdfium2.PdfTextPage, dingbats: Mapping[int, int]) -> dict[int, str]:
     """The characters of fonts without names, bitmaps of TeX, whose codes PDFium takes for those of Latin-1.
 
     Such a font with letters has TeX's encoding T1 if a code is used that is no letter elsewhere, as for "fi".
@@ -470,7 +471,6 @@ def _decoded(page: pypdfium2.PdfTextPage) -> dict[int, str]:
     )
 
     fonts, misnamed = defaultdict[int, dict[int, int]](dict), set[int]()
-    dingbats = DINGBATS if LIKE_E in page.get_text_range() else {}
     name = create_string_buffer(MAX_FONT_NAME)
     for place in range(page.count_chars()):
         printed = FPDFText_GetTextObject(page, place)
